@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """After pytest-randomly has shuffled them, a server that tests share is started once."""
     from tests.drivers import servers  # noqa: PLC0415  settings first
 
-    items[:] = servers.in_order(items)
+    items[:] = servers.sort_items(items)
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +121,7 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:  # noqa: ARG001  i
     from tests.drivers.shared_connection import SharedConnection  # noqa: PLC0415  settings first
 
     shared = SharedConnection()
-    with shared.in_place(), pytest.MonkeyPatch.context() as patched:
+    with shared.share(), pytest.MonkeyPatch.context() as patched:
         _empty_tables_by_delete(patched)
         _keep_what_migrations_wrote(patched)
         yield
@@ -209,7 +209,7 @@ def _documents_read_in_this_process() -> Iterator[None]:
     """Most tests of the gateway import a document, and a process for it takes half a second."""
     from tests.drivers import document_reader  # noqa: PLC0415  settings first
 
-    with document_reader.in_this_process():
+    with document_reader.read_in_this_process():
         yield
 
 

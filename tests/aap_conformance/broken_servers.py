@@ -3,7 +3,14 @@
 import copy
 from typing import Any
 
-from tests.aap_conformance.reference_server import KEY, Message, Named, Reference, Session, require
+from tests.aap_conformance.reference_server import (
+    KEY,
+    Message,
+    Named,
+    Reference,
+    ReferenceSession,
+    require,
+)
 
 BROKEN: dict[str, tuple[type[Reference], str]] = {}
 
@@ -93,32 +100,36 @@ class DefaultOutsideOfTheValues(_OtherMeta):
 
 @breaks("5.1")
 class SomeSessionsAreNotListed(Reference):
-    def listed(self, after: str) -> Any:
-        return {"sessions": super().listed(after)["sessions"][1:]}
+    def list_sessions(self, after: str) -> Any:
+        return {"sessions": super().list_sessions(after)["sessions"][1:]}
 
 
 @breaks("5.2")
 class CursorIsIgnored(Reference):
-    def listed(self, after: str) -> Any:
-        found = super().listed("")
+    def list_sessions(self, after: str) -> Any:
+        found = super().list_sessions("")
         return {"sessions": found["sessions"]} if after else found
 
 
 @breaks("5.4")
 class LastPageHasACursor(Reference):
-    def listed(self, after: str) -> Any:
-        return {"nextCursor": "zzz"} | super().listed(after) if after != "zzz" else {"sessions": []}
+    def list_sessions(self, after: str) -> Any:
+        return (
+            {"nextCursor": "zzz"} | super().list_sessions(after)
+            if after != "zzz"
+            else {"sessions": []}
+        )
 
 
 @breaks("6.2")
 class AnotherSessionId(Reference):
-    def read(self, session: Session) -> Any:
+    def read(self, session: ReferenceSession) -> Any:
         return super().read(session) | {"sessionId": "sess_other"}
 
 
 @breaks("6.3")
 class TrustIsLost(Reference):
-    def read(self, session: Session) -> Any:
+    def read(self, session: ReferenceSession) -> Any:
         found = super().read(session)
         tools = [{"name": tool["name"], "trust": False} for tool in session.tools]
         return found | {"agent": found["agent"] | {"tools": tools}}
@@ -126,13 +137,13 @@ class TrustIsLost(Reference):
 
 @breaks("6.5")
 class FullHistoryIsNotReturned(Reference):
-    def read(self, session: Session) -> Any:
+    def read(self, session: ReferenceSession) -> Any:
         return super().read(session) | {"history": {"compacted": session.history}}
 
 
 @breaks("6.8")
 class FullHistoryIsCut(Reference):
-    def read(self, session: Session) -> Any:
+    def read(self, session: ReferenceSession) -> Any:
         history = {"compacted": session.history, "full": session.history[-2:]}
         return super().read(session) | {"history": history}
 
@@ -140,22 +151,22 @@ class FullHistoryIsCut(Reference):
 class _Lenient(Reference):
     """A server that accepts some mistakes."""
 
-    def create(self, body: Any) -> Session:
-        return super().create(self.corrected(body))
+    def create(self, body: Any) -> ReferenceSession:
+        return super().create(self.correct_body(body))
 
-    def corrected(self, body: Any) -> Any:
+    def correct_body(self, body: Any) -> Any:
         raise NotImplementedError
 
 
 @breaks("7.2")
 class AgentIsOptional(_Lenient):
-    def corrected(self, body: Any) -> Any:
+    def correct_body(self, body: Any) -> Any:
         return {"agent": {"name": "reference"}} | body
 
 
 @breaks("7.3")
 class AnyAgent(_Lenient):
-    def corrected(self, body: Any) -> Any:
+    def correct_body(self, body: Any) -> Any:
         require("agent" in body, "agent is required")
         return body | {"agent": body["agent"] | {"name": "reference"}}
 
@@ -169,7 +180,7 @@ class AnyOption(Reference):
 
 @breaks("7.6")
 class AnyMode(_Lenient):
-    def corrected(self, body: Any) -> Any:
+    def correct_body(self, body: Any) -> Any:
         known = body.get("stream", "none") in {"delta", "message", "none"}
         if not known:
             body["stream"] = "none"
@@ -178,7 +189,7 @@ class AnyMode(_Lenient):
 
 @breaks("7.7")
 class AssistantMayBeLast(_Lenient):
-    def corrected(self, body: Any) -> Any:
+    def correct_body(self, body: Any) -> Any:
         messages = body.get("messages") or [{"role": "user", "content": ""}]
         return body | {"messages": [*messages, {"role": "user", "content": "Hello"}]}
 
@@ -192,7 +203,7 @@ class AnyTool(Reference):
 
 @breaks("8.2")
 class OverridesEndWithTheTurn(Reference):
-    def go_on(self, session: Session, body: Any) -> list[Message]:
+    def go_on(self, session: ReferenceSession, body: Any) -> list[Message]:
         before = session.tools
         returned = super().go_on(session, body)
         if before and not session.tools:
@@ -202,7 +213,7 @@ class OverridesEndWithTheTurn(Reference):
 
 @breaks("8.4")
 class OptionsAreFixed(Reference):
-    def override(self, session: Session, body: Any) -> None:
+    def override(self, session: ReferenceSession, body: Any) -> None:
         is_new = not session.history
         before = session.options
         super().override(session, body)
@@ -212,7 +223,7 @@ class OptionsAreFixed(Reference):
 
 @breaks("8.6")
 class StrayResultsAreStored(Reference):
-    def go_on(self, session: Session, body: Any) -> list[Message]:
+    def go_on(self, session: ReferenceSession, body: Any) -> list[Message]:
         messages = body.get("messages") or []
         if not session.waiting() and messages and messages[0]["role"] == "tool":
             session.history += messages
@@ -222,7 +233,7 @@ class StrayResultsAreStored(Reference):
 
 @breaks("8.7")
 class ToolsOfTheApplicationAreFixed(Reference):
-    def override(self, session: Session, body: Any) -> None:
+    def override(self, session: ReferenceSession, body: Any) -> None:
         before, is_new = session.client_tools, not session.history
         super().override(session, body)
         session.client_tools = session.client_tools if is_new else before
@@ -258,52 +269,54 @@ class MessageSendsPieces(Reference):
 
 @breaks("10.8")
 class OnlyTheLastMessage(Reference):
-    def body(self, session: Session, log: list[Message], stop: str, *, is_new: bool) -> Any:
+    def body(
+        self, session: ReferenceSession, log: list[Message], stop: str, *, is_new: bool
+    ) -> Any:
         return super().body(session, log[-1:], stop, is_new=is_new)
 
 
 class _OtherEvents(Reference):
     """A server whose streams are changed."""
 
-    def changed(self, events: list[Named], *, is_new: bool) -> list[Named]:
+    def change_events(self, events: list[Named], *, is_new: bool) -> list[Named]:
         raise NotImplementedError
 
     def events(
-        self, session: Session, log: list[Message], stop: str, mode: str, *, is_new: bool
+        self, session: ReferenceSession, log: list[Message], stop: str, mode: str, *, is_new: bool
     ) -> list[Named]:
         found = super().events(session, log, stop, mode, is_new=is_new)
-        return self.changed(found, is_new=is_new)
+        return self.change_events(found, is_new=is_new)
 
 
 @breaks("11.2")
 class AnEventOfItsOwn(_OtherEvents):
-    def changed(self, events: list[Named], *, is_new: bool) -> list[Named]:
+    def change_events(self, events: list[Named], *, is_new: bool) -> list[Named]:
         assert is_new in {True, False}
         return [*events[:-1], ("usage", {}), events[-1]]
 
 
 @breaks("11.3")
 class PostStartsASession(_OtherEvents):
-    def changed(self, events: list[Named], *, is_new: bool) -> list[Named]:
+    def change_events(self, events: list[Named], *, is_new: bool) -> list[Named]:
         return events if is_new else [("session_start", {"sessionId": "sess_1"}), *events]
 
 
 @breaks("11.4")
 class TheTurnStartsLate(_OtherEvents):
-    def changed(self, events: list[Named], *, is_new: bool) -> list[Named]:
+    def change_events(self, events: list[Named], *, is_new: bool) -> list[Named]:
         return events if is_new or len(events) == 2 else [events[1], events[0], *events[2:]]
 
 
 @breaks("11.6")
 class TwoStops(_OtherEvents):
-    def changed(self, events: list[Named], *, is_new: bool) -> list[Named]:
+    def change_events(self, events: list[Named], *, is_new: bool) -> list[Named]:
         assert is_new in {True, False}
         return [*events, events[-1]]
 
 
 @breaks("1.5")
 class AStreamWithoutAnEnd(_OtherEvents):
-    def changed(self, events: list[Named], *, is_new: bool) -> list[Named]:
+    def change_events(self, events: list[Named], *, is_new: bool) -> list[Named]:
         return events if is_new else events[:-1]
 
     def meta(self) -> Any:
@@ -314,7 +327,7 @@ class AStreamWithoutAnEnd(_OtherEvents):
 
 @breaks("13.2")
 class TrustIsIgnored(Reference):
-    def is_trusted(self, session: Session, name: str) -> bool:
+    def is_trusted(self, session: ReferenceSession, name: str) -> bool:
         assert session
         assert name
         return False
@@ -322,13 +335,13 @@ class TrustIsIgnored(Reference):
 
 @breaks("13.3")
 class EveryToolIsTrusted(Reference):
-    def is_trusted(self, session: Session, name: str) -> bool:
+    def is_trusted(self, session: ReferenceSession, name: str) -> bool:
         return any(one["name"] == name for one in session.tools)
 
 
 @breaks("13.6")
 class HalfIsEnough(Reference):
-    def go_on(self, session: Session, body: Any) -> list[Message]:
+    def go_on(self, session: ReferenceSession, body: Any) -> list[Message]:
         sent = {one.get("toolCallId") for one in body["messages"]}
         waiting = session.waiting()
         if any(call["toolCallId"] in sent for call in waiting):
@@ -346,7 +359,7 @@ class SharedNames(Reference):
 
 @breaks("13.11")
 class PermissionsAreStored(Reference):
-    def go_on(self, session: Session, body: Any) -> list[Message]:
+    def go_on(self, session: ReferenceSession, body: Any) -> list[Message]:
         returned = super().go_on(session, body)
         permissions = [one for one in body["messages"] if one["role"] == "tool_permission"]
         session.history += permissions
@@ -355,7 +368,7 @@ class PermissionsAreStored(Reference):
 
 @breaks("13.12")
 class GrantedToolsDoNotRun(Reference):
-    def go_on(self, session: Session, body: Any) -> list[Message]:
+    def go_on(self, session: ReferenceSession, body: Any) -> list[Message]:
         returned = super().go_on(session, body)
         for message in returned:
             session.history.remove(message)
@@ -365,7 +378,7 @@ class GrantedToolsDoNotRun(Reference):
 
 @breaks("13.13")
 class DenialsAreNotExplained(Reference):
-    def permitted(self, call: Any, permission: Message) -> Message:
+    def apply_permission(self, call: Any, permission: Message) -> Message:
         if permission["granted"]:
             return self.result(call)
         return self.result(call, "Nothing was found.")

@@ -55,7 +55,7 @@ class Mistake(Exception):
 
 
 @dataclass
-class Session:
+class ReferenceSession:
     id: str
     tools: list[Any]
     options: dict[str, str]
@@ -86,7 +86,7 @@ class Reference:
     page_size = 5
 
     def __init__(self) -> None:
-        self.sessions: dict[str, Session] = {}
+        self.sessions: dict[str, ReferenceSession] = {}
 
     # What is read.
 
@@ -96,14 +96,14 @@ class Reference:
     def meta(self) -> Any:
         return {"version": 1, "agents": [AGENT]}
 
-    def listed(self, after: str) -> Any:
+    def list_sessions(self, after: str) -> Any:
         ids = sorted(self.sessions)
         rest = [one for one in ids if one > after]
         page = rest[: self.page_size]
         more = {"nextCursor": page[-1]} if len(rest) > len(page) else {}
         return {"sessions": page, **more}
 
-    def read(self, session: Session) -> Any:
+    def read(self, session: ReferenceSession) -> Any:
         options = session.options | ({"token": "***"} if session.options.get("token") else {})
         return {
             "sessionId": session.id,
@@ -133,11 +133,13 @@ class Reference:
             require(name in options, "No such option")
             require(value in options[name].get("options", [value]), "No such value")
 
-    def create(self, body: Any) -> Session:
+    def create(self, body: Any) -> ReferenceSession:
         require(body.get("agent", {}).get("name") == "reference", "No such agent")
         self.check(body, [])
         require(body["messages"][-1]["role"] == "user", "The last message must be a user message")
-        session = Session(f"sess_{len(self.sessions):03}_{uuid4().hex}", [], self.defaults(), [])
+        session = ReferenceSession(
+            f"sess_{len(self.sessions):03}_{uuid4().hex}", [], self.defaults(), []
+        )
         self.override(session, body)
         session.history += body["messages"]
         self.sessions[session.id] = session
@@ -146,12 +148,12 @@ class Reference:
     def defaults(self) -> dict[str, str]:
         return {option["name"]: option["default"] for option in AGENT["options"]}
 
-    def override(self, session: Session, body: Any) -> None:
+    def override(self, session: ReferenceSession, body: Any) -> None:
         session.tools = body.get("agent", {}).get("tools", session.tools)
         session.options = session.options | body.get("agent", {}).get("options", {})
         session.client_tools = body.get("tools", session.client_tools)
 
-    def go_on(self, session: Session, body: Any) -> list[Message]:
+    def go_on(self, session: ReferenceSession, body: Any) -> list[Message]:
         """Stores what the client sends; returns the results of what it has permitted."""
         self.check(body, session.tools)
         waiting = {call["toolCallId"]: call for call in session.waiting()}
@@ -162,13 +164,13 @@ class Reference:
         returned = []
         for call_id, message in sent.items():
             if message["role"] == "tool_permission":
-                returned.append(self.permitted(waiting[call_id], message))
+                returned.append(self.apply_permission(waiting[call_id], message))
             else:
                 session.history.append(message)
         session.history += returned
         return returned
 
-    def permitted(self, call: Any, permission: Message) -> Message:
+    def apply_permission(self, call: Any, permission: Message) -> Message:
         if permission["granted"]:
             return self.result(call)
         return self.result(call, f"Tool call denied: {permission.get('reason', '')}")
@@ -177,7 +179,7 @@ class Reference:
         found = text or f"Found {call['input']['query']}"
         return {"role": "tool", "toolCallId": call["toolCallId"], "content": found}
 
-    def respond(self, session: Session) -> Message:
+    def respond(self, session: ReferenceSession) -> Message:
         """The next message of the model."""
         results = []
         for message in reversed(session.history):
@@ -201,10 +203,10 @@ class Reference:
             return {"role": "assistant", "content": blocks}
         return {"role": "assistant", "content": " ".join(results) or "I can search."}
 
-    def is_trusted(self, session: Session, name: str) -> bool:
+    def is_trusted(self, session: ReferenceSession, name: str) -> bool:
         return {"name": name, "trust": True} in session.tools
 
-    def run(self, session: Session) -> tuple[list[Message], str]:
+    def run(self, session: ReferenceSession) -> tuple[list[Message], str]:
         """Returns what is said and returned in a turn, and why it stops."""
         log: list[Message] = []
         while True:
@@ -222,12 +224,14 @@ class Reference:
 
     # What is answered.
 
-    def body(self, session: Session, log: list[Message], stop: str, *, is_new: bool) -> Any:
+    def body(
+        self, session: ReferenceSession, log: list[Message], stop: str, *, is_new: bool
+    ) -> Any:
         started = {"sessionId": session.id} if is_new else {}
         return {**started, "stopReason": stop, "messages": log}
 
     def events(
-        self, session: Session, log: list[Message], stop: str, mode: str, *, is_new: bool
+        self, session: ReferenceSession, log: list[Message], stop: str, mode: str, *, is_new: bool
     ) -> list[Named]:
         found: list[Named] = [("session_start", {"sessionId": session.id})] if is_new else []
         found.append(("turn_start", {}))
@@ -251,7 +255,7 @@ class Reference:
         middle = len(text) // 2
         return [("text_delta", {"delta": part}) for part in (text[:middle], text[middle:])]
 
-    def encoded(self, events: Sequence[Named]) -> bytes:
+    def encode_events(self, events: Sequence[Named]) -> bytes:
         return "".join(
             f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events
         ).encode()
@@ -260,7 +264,7 @@ class Reference:
         return 201 if mode == "none" else 200
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _ReferenceHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     # Headers and body are two packets, the second of which would wait for the client otherwise.
     disable_nagle_algorithm = True
@@ -270,7 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         raw = self.rfile.read(length)
         try:
-            status, media_type, content = self._answered(raw)
+            status, media_type, content = self._answer(raw)
         except Mistake as mistake:
             error = json.dumps({"error": str(mistake)}).encode()
             status, media_type, content = mistake.status, "application/json", error
@@ -283,7 +287,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = do_DELETE = _do  # noqa: N815  the names that the class calls
 
-    def _answered(self, raw: bytes) -> tuple[int, str, bytes]:
+    def _answer(self, raw: bytes) -> tuple[int, str, bytes]:
         parts, server = urlsplit(self.path), self.reference
         key = self.headers.get("Authorization", "").removeprefix("Bearer ")
         require(server.is_allowed(key, parts.path), "Send a valid API key", 401)
@@ -302,7 +306,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             query = parse_qs(parts.query)
             after = query.get("after", [""])[0]
-            return _json(200, server.meta() if first == "meta" else server.listed(after))
+            return _json(200, server.meta() if first == "meta" else server.list_sessions(after))
         mode, is_new = body.get("stream", "none"), self.command == "PUT"
         log, stop = server.run(session)
         log = returned + log
@@ -310,7 +314,7 @@ class _Handler(BaseHTTPRequestHandler):
             status = server.created_status(mode) if is_new else 200
             return _json(status, server.body(session, log, stop, is_new=is_new))
         events = server.events(session, log, stop, mode, is_new=is_new)
-        return 200, "text/event-stream", server.encoded(events)
+        return 200, "text/event-stream", server.encode_events(events)
 
     def log_message(self, *_given: Any) -> None:
         """Nothing is logged."""
@@ -323,7 +327,7 @@ def _json(status: int, value: Any) -> tuple[int, str, bytes]:
 @contextmanager
 def serving(reference: Reference) -> Iterator[str]:
     """Yields the base URL of a server."""
-    handler = type("Handler", (_Handler,), {"reference": reference})
+    handler = type("Handler", (_ReferenceHandler,), {"reference": reference})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()

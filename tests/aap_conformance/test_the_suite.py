@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.once]
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def examined(reference: Reference, folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
+def run_suite(reference: Reference, folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
     """Returns the exit code and the checks of the report, by number."""
     file = folder / "report.json"
     with serving(reference) as url:
@@ -31,7 +31,7 @@ def examined(reference: Reference, folder: Path, *options: str) -> tuple[int, di
 
 def test_a_correct_server_shows_and_passes_everything(tmp_path: Path) -> None:
     reference = Reference()
-    code, checks = examined(reference, tmp_path, "--strict")
+    code, checks = run_suite(reference, tmp_path, "--strict")
     wrong = [one for one in checks.values() if one["verdict"] not in {"passed", "note"}]
     assert (code, wrong) == (0, [])
     assert not reference.sessions, "sessions of the examination are left behind"
@@ -40,7 +40,7 @@ def test_a_correct_server_shows_and_passes_everything(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_server_fails_where_it_is_broken(name: str, tmp_path: Path) -> None:
     server, number = BROKEN[name]
-    code, checks = examined(server(), tmp_path)
+    code, checks = run_suite(server(), tmp_path)
     if number == "1.1":
         assert (code, checks) == (2, {})
         return

@@ -17,7 +17,7 @@ BASE = "/aap"
 
 
 @dataclass(frozen=True)
-class Answer:
+class AgentAnswer:
     """A response: JSON, or events in the order in which they came."""
 
     status: int
@@ -70,7 +70,7 @@ class Application:
 
     def send(
         self, method: str, path: str, body: Any = None, *, query: str = "", **headers: str
-    ) -> Answer:
+    ) -> AgentAnswer:
         own = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
         given = (
             {"Host": "testserver"}
@@ -82,9 +82,9 @@ class Application:
         )
         listed = [(name, value) for name, value in given.items() if value]
         status, got, sent = in_process_server.request(method, BASE + path, listed, raw, query)
-        return Answer(status, got, sent.decode())
+        return AgentAnswer(status, got, sent.decode())
 
-    def create(self, text: str = "How do scopes work?", **given: Any) -> Answer:
+    def create(self, text: str = "How do scopes work?", **given: Any) -> AgentAnswer:
         agent = {"name": given.pop("agent", "documentation")}
         agent |= {name: given.pop(name) for name in ("options",) if name in given}
         if "server_tools" in given:
@@ -94,7 +94,7 @@ class Application:
         body = {"agent": agent, "messages": [{"role": "user", "content": text}]} | given
         return self.send("PUT", "/session", body)
 
-    def turn(self, session_id: str, *messages: Any, **given: Any) -> Answer:
+    def turn(self, session_id: str, *messages: Any, **given: Any) -> AgentAnswer:
         return self.send("POST", f"/session/{session_id}", {"messages": list(messages)} | given)
 
     def history(self, session_id: str) -> Any:

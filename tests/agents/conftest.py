@@ -27,7 +27,7 @@ def app(db: None) -> Application:  # noqa: ARG001  opens the database
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     """What the model of the agent "scripted" does, one response after the other."""
-    return Script.of_an_agent(monkeypatch)
+    return Script.for_an_agent(monkeypatch)
 
 
 @pytest.fixture

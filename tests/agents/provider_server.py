@@ -30,7 +30,7 @@ HOLD_SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Text:
+class TextPart:
     """Sent in two pieces."""
 
     text: str
@@ -58,7 +58,7 @@ class Says:
     `is_cut` ends the connection before it is over. The last events are sent once `released` is set.
     """
 
-    parts: Sequence[Text | Thought | Call]
+    parts: Sequence[TextPart | Thought | Call]
     stop: str = "stop"
     is_cut: bool = False
     released: threading.Event | None = None
@@ -84,7 +84,7 @@ class Provider:
 
     kind: str
     url: str = ""
-    answers: list[Says | Fails] = field(default_factory=lambda: [Says([Text("Ready.")])])
+    answers: list[Says | Fails] = field(default_factory=lambda: [Says([TextPart("Ready.")])])
     requests: list[tuple[Mapping[str, str], Any]] = field(default_factory=list)
 
     def next(self) -> Says | Fails:
@@ -105,7 +105,7 @@ def anthropic(says: Says) -> Iterator[tuple[str, Any]]:
     for index, part in enumerate(says.parts):
         place = {"index": index}
         match part:
-            case Text(text=text):
+            case TextPart(text=text):
                 begun: Any = {"type": "text", "text": ""}
                 deltas = [{"type": "text_delta", "text": half} for half in halves(text)]
             case Thought(text=text, signature=signature):
@@ -136,7 +136,7 @@ def openai(says: Says) -> Iterator[Any]:
     yield delta({"role": "assistant", "content": ""})
     number = 0
     for part in says.parts:
-        if isinstance(part, Text):
+        if isinstance(part, TextPart):
             for half in halves(part.text):
                 yield delta({"content": half})
         elif isinstance(part, Call):
@@ -157,7 +157,7 @@ def halves(text: str) -> list[str]:
     return [half for half in (text[:middle], text[middle:]) if half]
 
 
-def encoded(kind: str, says: Says) -> list[bytes]:
+def encode_events(kind: str, says: Says) -> list[bytes]:
     if kind == "anthropic":
         return [
             f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n".encode()
@@ -166,7 +166,7 @@ def encoded(kind: str, says: Says) -> list[bytes]:
     return [*(f"data: {json.dumps(one)}\n\n".encode() for one in openai(says)), b"data: [DONE]\n\n"]
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _ProviderHandler(BaseHTTPRequestHandler):
     provider: Provider
 
     def do_POST(self) -> None:
@@ -189,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.is_cut:
             self.send_header("Content-Length", "1000000")
         self.end_headers()
-        events = encoded(self.provider.kind, answer)
+        events = encode_events(self.provider.kind, answer)
         self.wfile.write(b"".join(events[:-LAST]))
         if answer.released is not None:
             answer.released.wait(HOLD_SECONDS)
@@ -203,7 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serving(kind: str) -> Iterator[Provider]:
     provider = Provider(kind)
-    handler = type("Handler", (_Handler,), {"provider": provider})
+    handler = type("Handler", (_ProviderHandler,), {"provider": provider})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()

@@ -60,7 +60,7 @@ class Script:
         yield response
 
     @classmethod
-    def of_an_agent(cls, monkeypatch: pytest.MonkeyPatch) -> "Script":
+    def for_an_agent(cls, monkeypatch: pytest.MonkeyPatch) -> "Script":
         script = cls()
 
         class Scripted(ConfiguredAgent):

@@ -43,7 +43,7 @@ def add(browser: Client, app: Application, **given: Any) -> AgentDefinition:
     return AgentDefinition.objects.get(organization=app.organization)
 
 
-def listed(app: Application) -> dict[str, Any]:
+def list_agents(app: Application) -> dict[str, Any]:
     return {agent["name"]: agent for agent in app.send("GET", "/meta").json["agents"]}
 
 
@@ -51,7 +51,7 @@ def test_an_application_uses_an_agent_of_its_organization(
     browser: Client, app: Application
 ) -> None:
     add(browser, app)
-    agent = listed(app)["support-agent"]
+    agent = list_agents(app)["support-agent"]
     assert (agent["title"], agent["version"]) == ("Support", "1.2.0")
     assert [tool["name"] for tool in agent["tools"]] == ["search_docs"]
     answer = app.create(agent="support-agent", server_tools={"search_docs": True})
@@ -64,13 +64,13 @@ def test_without_tools_it_has_none_and_all_of_them_are_a_choice(
     browser: Client, app: Application
 ) -> None:
     row = add(browser, app, tools=[])
-    assert listed(app)["support-agent"]["tools"] == []
+    assert list_agents(app)["support-agent"]["tools"] == []
     refused = app.create(agent="support-agent", server_tools={"search_docs": True})
     assert (refused.status, "no tool" in refused.error) == (400, True)
     both = save(browser, row_url(row), form(app, has_all_tools="on"))
     assert {*both.context["adminform"].form.errors} == {"tools"}
     save(browser, row_url(row), form(app, tools=[], has_all_tools="on"))
-    agents = listed(app)
+    agents = list_agents(app)
     assert agents["support-agent"]["tools"] == agents["ask-ai"]["tools"] != []
 
 
@@ -78,7 +78,7 @@ def test_another_organization_does_not_have_it(browser: Client, app: Application
     add(browser, app)
     stranger = User.objects.create_user("stranger@example.com")
     other = application.with_key(organizations.create("Strangers", owner=stranger))
-    assert "support-agent" not in listed(other)
+    assert "support-agent" not in list_agents(other)
     assert other.create(agent="support-agent").status == 400
 
 
@@ -97,7 +97,7 @@ def test_a_disabled_agent_takes_no_turn_and_its_sessions_can_be_read(
     row = add(browser, app)
     session_id = app.create(agent="support-agent").session_id
     save(browser, row_url(row), form(app, is_enabled=""))
-    assert "support-agent" not in listed(app)
+    assert "support-agent" not in list_agents(app)
     assert app.turn(session_id, says("And now?")).status == 409
     assert app.send("GET", f"/session/{session_id}").status == 200
     assert app.send("DELETE", f"/session/{session_id}").status == 204

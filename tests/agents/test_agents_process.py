@@ -28,7 +28,7 @@ BODY = {
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningAgents:
     server: Server
     secret: str
 
@@ -42,13 +42,13 @@ class Running:
 
 
 @pytest.fixture(scope="module")
-def running(server: Server) -> Running:
-    return Running(server, json.loads(evaluate(server.env, PREPARE)))
+def running(server: Server) -> RunningAgents:
+    return RunningAgents(server, json.loads(evaluate(server.env, PREPARE)))
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
 @pytest.mark.parametrize("stream", ["delta", "message", "none"])
-def test_curl_gets_an_answer_in_each_mode(running: Running, stream: str) -> None:
+def test_curl_gets_an_answer_in_each_mode(running: RunningAgents, stream: str) -> None:
     words = ["curl", "-sS", "-N", "-X", "PUT", f"{running.url}/session"]
     words += ["-H", f"Authorization: Bearer {running.secret}"]
     words += ["-d", json.dumps(BODY | {"stream": stream})]
@@ -66,7 +66,7 @@ def test_curl_gets_an_answer_in_each_mode(running: Running, stream: str) -> None
 
 @pytest.mark.parametrize("agent", ["documentation", "ask-ai"])
 def test_the_conformance_suite_shows_and_passes_everything(
-    running: Running, agent: str, capsys: pytest.CaptureFixture[str]
+    running: RunningAgents, agent: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ["--url", running.url, "--key", running.secret, "--agent", agent]
     # More sessions than one page has.
@@ -74,13 +74,13 @@ def test_the_conformance_suite_shows_and_passes_everything(
     assert code == 0, capsys.readouterr().out
 
 
-def threads_of(running: Running) -> int:
+def threads_of(running: RunningAgents) -> int:
     status = Path(f"/proc/{running.server.process.pid}/status").read_text()
     return int(status.partition("Threads:")[2].split()[0])
 
 
 @pytest.mark.daily
-def test_a_client_that_leaves_early_costs_the_server_nothing(running: Running) -> None:
+def test_a_client_that_leaves_early_costs_the_server_nothing(running: RunningAgents) -> None:
     with httpx2.Client(headers=running.headers, timeout=30) as client:
         for _number in range(30):
             body = BODY | {"stream": "delta"}
@@ -115,7 +115,7 @@ print(json.dumps([Counter(rows), len(stored), max(stored.values(), default=0)]))
 @pytest.mark.daily
 def test_under_load_no_call_is_made_twice_by_a_server_that_is_killed(tmp_path: Path) -> None:
     with server_process.running(tmp_path, {"HALO_RATE_AGENTS": "100000/m"}) as first:
-        running = Running(first, json.loads(evaluate(first.env, PREPARE)))
+        running = RunningAgents(first, json.loads(evaluate(first.env, PREPARE)))
         begun, killed = threading.Event(), threading.Event()
 
         def keep_asking() -> None:
@@ -135,7 +135,7 @@ def test_under_load_no_call_is_made_twice_by_a_server_that_is_killed(tmp_path: P
             for one in asking:
                 one.result()
         assert first.process.wait(60) == -signal.SIGKILL
-        again = server_process.started(
+        again = server_process.start_server(
             first.url, tmp_path / "again.log", first.env, "manage.py", "up"
         )
         with again, httpx2.Client(headers=running.headers, timeout=30) as client:
@@ -153,7 +153,7 @@ def test_under_load_no_call_is_made_twice_by_a_server_that_is_killed(tmp_path: P
 @pytest.mark.daily
 def test_no_session_is_lost_or_unreadable_after_kill_9(tmp_path: Path) -> None:
     with server_process.running(tmp_path, {"HALO_RATE_AGENTS": "100000/m"}) as first:
-        running = Running(first, json.loads(evaluate(first.env, PREPARE)))
+        running = RunningAgents(first, json.loads(evaluate(first.env, PREPARE)))
         with httpx2.Client(headers=running.headers, timeout=30) as client:
             made = [
                 client.put(f"{running.url}/session", json=BODY).json()["sessionId"]
@@ -162,7 +162,7 @@ def test_no_session_is_lost_or_unreadable_after_kill_9(tmp_path: Path) -> None:
             with client.stream("PUT", f"{running.url}/session", json=BODY | {"stream": "delta"}):
                 first.process.kill()
         assert first.process.wait(60) == -signal.SIGKILL
-        again = server_process.started(
+        again = server_process.start_server(
             first.url, tmp_path / "again.log", first.env, "manage.py", "up"
         )
         with again, httpx2.Client(headers=running.headers, timeout=30) as client:

@@ -13,7 +13,7 @@ from audit.models import ActionExecution
 from audit.outcomes import ActorKind
 from customers.tasks import prune_data
 from foundation.admin_urls import row_url
-from tests.agents.application import Answer, Application, permission, result, says
+from tests.agents.application import AgentAnswer, Application, permission, result, says
 from tests.agents.scripted import Script, calls, text
 from tests.agents.test_agents_in_admin import PAGE, form
 from tests.agents.test_interrupted_turns import results_of
@@ -27,7 +27,7 @@ TRUSTED = {"setup_get_jwt_sample": True}
 
 
 @pytest.fixture
-def waiting(app: Application, script: Script, monkeypatch: pytest.MonkeyPatch) -> Answer:
+def waiting(app: Application, script: Script, monkeypatch: pytest.MonkeyPatch) -> AgentAnswer:
     """A turn that has ended because a trusted call needs an approval."""
     script.change(monkeypatch, approval_tools=frozenset({"setup_get_jwt_sample"}))
     script.responses = [calls(SAMPLE), text("Here it is.")]
@@ -48,20 +48,24 @@ def statuses(app: Application, session_id: str) -> list[tuple[str, str]]:
     return [(one["toolCallId"], one["status"]) for one in session.get("approvals", [])]
 
 
-def executed() -> int:
+def count_executions() -> int:
     """How often the tool has run. The admin who approves a call runs it."""
     made = ActionExecution.objects.filter(tool="setup_get_jwt_sample", outcome="success")
     return made.filter(actor_kind=ActorKind.PERSON).count()
 
 
 def test_an_approved_call_is_run_once_and_the_session_goes_on_with_its_result(
-    app: Application, browser: Client, script: Script, waiting: Answer
+    app: Application, browser: Client, script: Script, waiting: AgentAnswer
 ) -> None:
     assert waiting.stop_reason == "tool_use"
     session_id = waiting.session_id
     assert statuses(app, session_id) == [("c2", "pending")]
     early = app.turn(session_id, permission("c2"))
-    assert (early.stop_reason, ApprovalRequest.objects.count(), executed()) == ("tool_use", 1, 0)
+    assert (early.stop_reason, ApprovalRequest.objects.count(), count_executions()) == (
+        "tool_use",
+        1,
+        0,
+    )
     assert decide(browser, "approve").status == ApprovalStatus.DONE
     assert statuses(app, session_id) == [("c2", "done")]
     answer = app.turn(session_id, permission("c2"), stream="message")
@@ -69,7 +73,7 @@ def test_an_approved_call_is_run_once_and_the_session_goes_on_with_its_result(
     [given] = results_of(app, session_id, "c2")
     assert "jwt" in given.lower()
     assert script.requests[-1].history[-1] == result("c2", given)
-    assert (executed(), statuses(app, session_id)) == (1, [])
+    assert (count_executions(), statuses(app, session_id)) == (1, [])
     pending = ActionExecution.objects.filter(outcome="pending_approval")
     assert pending.count() == 2
     note = f"approval request {ApprovalRequest.objects.get().pk}"
@@ -77,7 +81,7 @@ def test_an_approved_call_is_run_once_and_the_session_goes_on_with_its_result(
 
 
 def test_the_page_of_a_request_shows_the_call_and_who_wants_it(
-    app: Application, browser: Client, waiting: Answer
+    app: Application, browser: Client, waiting: AgentAnswer
 ) -> None:
     assert waiting.status == 201
     row = ApprovalRequest.objects.get()
@@ -88,17 +92,17 @@ def test_the_page_of_a_request_shows_the_call_and_who_wants_it(
 
 @pytest.mark.parametrize("note", ["Ask me first", ""])
 def test_a_rejected_call_is_not_run_and_the_model_reads_why(
-    app: Application, browser: Client, script: Script, waiting: Answer, note: str
+    app: Application, browser: Client, script: Script, waiting: AgentAnswer, note: str
 ) -> None:
     decide(browser, "decline", note)
     answer = app.turn(waiting.session_id, permission("c2"))
     assert answer.stop_reason == "end_turn"
     assert (note or "No reason was given") in script.requests[-1].history[-1]["content"]
-    assert executed() == 0
+    assert count_executions() == 0
 
 
 def test_a_request_that_nobody_decides_ends_as_rejected(
-    app: Application, script: Script, waiting: Answer
+    app: Application, script: Script, waiting: AgentAnswer
 ) -> None:
     ApprovalRequest.objects.update(expires_at=timezone.now())
     assert statuses(app, waiting.session_id) == [("c2", "expired")]
@@ -107,17 +111,17 @@ def test_a_request_that_nobody_decides_ends_as_rejected(
 
 
 def test_a_result_can_be_fetched_weeks_later_and_the_call_is_not_made_again(
-    app: Application, browser: Client, waiting: Answer
+    app: Application, browser: Client, waiting: AgentAnswer
 ) -> None:
     decide(browser, "approve")
     ago = timezone.now() - timedelta(days=30)
     ApprovalRequest.objects.update(ended_at=ago, expires_at=ago)
     assert app.turn(waiting.session_id, permission("c2")).stop_reason == "end_turn"
-    assert (executed(), ApprovalRequest.objects.count()) == (1, 1)
+    assert (count_executions(), ApprovalRequest.objects.count()) == (1, 1)
 
 
 def test_the_outcome_of_a_call_is_kept_as_long_as_the_session_that_waits_for_it(
-    app: Application, browser: Client, script: Script, waiting: Answer, settings: Any
+    app: Application, browser: Client, script: Script, waiting: AgentAnswer, settings: Any
 ) -> None:
     settings.HALO_RETENTION_AGENT_SESSIONS_DAYS = 0
     decide(browser, "approve")
@@ -125,13 +129,13 @@ def test_the_outcome_of_a_call_is_kept_as_long_as_the_session_that_waits_for_it(
     assert prune_data() == 0
     assert app.turn(waiting.session_id, permission("c2")).stop_reason == "end_turn"
     assert "jwt" in script.requests[-1].history[-1]["content"].lower()
-    assert (executed(), ApprovalRequest.objects.count()) == (1, 1)
+    assert (count_executions(), ApprovalRequest.objects.count()) == (1, 1)
     assert app.send("DELETE", f"/session/{waiting.session_id}").status == 204
     assert prune_data() == 1
 
 
 def test_the_calls_of_a_session_that_is_deleted_after_its_period_are_withdrawn(
-    app: Application, script: Script, waiting: Answer
+    app: Application, script: Script, waiting: AgentAnswer
 ) -> None:
     script.responses = [calls(SAMPLE)]
     other = start(app, server_tools=TRUSTED)
@@ -145,17 +149,17 @@ def test_the_calls_of_a_session_that_is_deleted_after_its_period_are_withdrawn(
 
 
 def test_a_denial_of_the_application_withdraws_the_request(
-    app: Application, browser: Client, script: Script, waiting: Answer
+    app: Application, browser: Client, script: Script, waiting: AgentAnswer
 ) -> None:
     app.turn(waiting.session_id, permission("c2", granted=False, reason="Too late"))
     assert script.requests[-1].history[-1] == result("c2", "Tool call denied: Too late")
     row = decide(browser, "approve")
     assert (row.status, row.note) == (ApprovalStatus.DECLINED, "The requester has withdrawn it.")
-    assert executed() == 0
+    assert count_executions() == 0
 
 
 def test_a_denial_after_the_call_was_made_does_not_hide_its_result(
-    app: Application, browser: Client, waiting: Answer
+    app: Application, browser: Client, waiting: AgentAnswer
 ) -> None:
     decide(browser, "approve")
     app.turn(waiting.session_id, permission("c2", granted=False))
@@ -164,7 +168,7 @@ def test_a_denial_after_the_call_was_made_does_not_hide_its_result(
 
 
 def test_the_same_call_later_needs_an_approval_of_its_own(
-    app: Application, browser: Client, script: Script, waiting: Answer
+    app: Application, browser: Client, script: Script, waiting: AgentAnswer
 ) -> None:
     decide(browser, "approve")
     script.responses = [calls(SAMPLE), text("Again.")]
@@ -175,7 +179,7 @@ def test_the_same_call_later_needs_an_approval_of_its_own(
     other = start(app, server_tools=TRUSTED)
     assert other.stop_reason == "tool_use"
     assert ApprovalRequest.objects.filter(status=ApprovalStatus.PENDING).count() == 2
-    assert executed() == 1
+    assert count_executions() == 1
 
 
 def test_an_untrusted_tool_needs_the_permission_before_the_approval(
@@ -222,7 +226,7 @@ def test_a_call_that_fails_once_it_is_approved_is_not_tried_again(
 
 
 def test_an_interrupted_turn_leaves_the_call_waiting_for_its_approval(
-    app: Application, browser: Client, waiting: Answer
+    app: Application, browser: Client, waiting: AgentAnswer
 ) -> None:
     turn = SessionTurn.objects.get()
     SessionTurn.objects.update(ended_at=None, stop_reason="")
@@ -231,29 +235,29 @@ def test_an_interrupted_turn_leaves_the_call_waiting_for_its_approval(
     assert results_of(app, waiting.session_id, "c2") == []
     decide(browser, "approve")
     assert app.turn(waiting.session_id, permission("c2")).stop_reason == "end_turn"
-    assert executed() == 1
+    assert count_executions() == 1
 
 
 def test_a_deleted_session_withdraws_its_requests(
-    app: Application, browser: Client, waiting: Answer
+    app: Application, browser: Client, waiting: AgentAnswer
 ) -> None:
     assert app.send("DELETE", f"/session/{waiting.session_id}").status == 204
     assert decide(browser, "approve").status == ApprovalStatus.DECLINED
-    assert executed() == 0
+    assert count_executions() == 0
 
 
 def test_a_call_of_a_revoked_key_cannot_be_approved(
-    app: Application, browser: Client, waiting: Answer
+    app: Application, browser: Client, waiting: AgentAnswer
 ) -> None:
     assert waiting.status == 201
     app.row.revoked_at = timezone.now()
     app.row.save()
     row = decide(browser, "approve")
     assert (row.status, "has ended" in row.note) == (ApprovalStatus.DECLINED, True)
-    assert executed() == 0
+    assert count_executions() == 0
 
 
-def test_a_text_of_the_person_does_not_end_the_wait(app: Application, waiting: Answer) -> None:
+def test_a_text_of_the_person_does_not_end_the_wait(app: Application, waiting: AgentAnswer) -> None:
     answer = app.turn(waiting.session_id, says("Never mind"))
     assert (answer.status, "c2" in answer.error) == (400, True)
     assert statuses(app, waiting.session_id) == [("c2", "pending")]
@@ -272,7 +276,7 @@ def test_an_admin_says_which_tools_need_an_approval(app: Application, browser: C
     assert "> title: Scopes" in app.history(answer.session_id)[-1]["content"]
 
 
-def test_members_who_are_no_admins_cannot_approve(app: Application, waiting: Answer) -> None:
+def test_members_who_are_no_admins_cannot_approve(app: Application, waiting: AgentAnswer) -> None:
     assert waiting.status == 201
     Membership.objects.filter(organization=app.organization).update(role=Role.MEMBER)
     browser = Client()
@@ -281,4 +285,4 @@ def test_members_who_are_no_admins_cannot_approve(app: Application, waiting: Ans
     address = row_url(row, "approve")
     assert browser.post(address).status_code in {302, 403, 404}
     row.refresh_from_db()
-    assert (row.status, executed()) == (ApprovalStatus.PENDING, 0)
+    assert (row.status, count_executions()) == (ApprovalStatus.PENDING, 0)

@@ -105,7 +105,7 @@ def items() -> dict[str, Any]:
     return {"type": "object", "properties": first, "$defs": {**parts, "n26": {}}}
 
 
-def unevaluated() -> dict[str, Any]:
+def make_unevaluated_schema() -> dict[str, Any]:
     parts = {
         f"n{at}": {"anyOf": [{"$ref": f"#/$defs/n{at + 1}"}], "unevaluatedProperties": False}
         for at in range(26)
@@ -125,7 +125,7 @@ def unevaluated() -> dict[str, Any]:
         anchors(),
         patterns_of_names(),
         items(),
-        unevaluated(),
+        make_unevaluated_schema(),
     ],
     ids=[
         *("allOf", "anyOf", "oneOf", "definitions", "elsewhere", "encoded"),

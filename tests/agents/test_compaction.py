@@ -15,19 +15,19 @@ from tests.agents.test_turns import SEARCH, start
 LONG = "word " * 400
 
 
-def called(call_id: str) -> dict[str, Any]:
+def tool_call(call_id: str) -> dict[str, Any]:
     block = {"type": "tool_use", "toolCallId": call_id, "name": "search", "input": {"q": "x"}}
     return {"role": "assistant", "content": [block]}
 
 
-def returned(call_id: str, content: str = LONG) -> dict[str, Any]:
+def tool_result(call_id: str, content: str = LONG) -> dict[str, Any]:
     return {"role": "tool", "toolCallId": call_id, "content": content}
 
 
 def turn(number: int) -> list[Any]:
     call_id = f"c{number}"
     answer = {"role": "assistant", "content": f"Answer {number}"}
-    return [says(f"Question {number}"), called(call_id), returned(call_id), answer]
+    return [says(f"Question {number}"), tool_call(call_id), tool_result(call_id), answer]
 
 
 def session(turns: int) -> list[Any]:
@@ -68,10 +68,10 @@ def test_no_result_is_without_its_call_and_no_call_without_its_result(
     history: list[Any] = []
     for number, size in enumerate(sizes):
         ids = [f"c{number}-{place}" for place in range(size)]
-        made = [block for one in ids for block in called(one)["content"]]
+        made = [block for one in ids for block in tool_call(one)["content"]]
         history += [says(f"Question {number}")]
         history += [{"role": "assistant", "content": made}] if made else []
-        history += [*map(returned, ids), {"role": "assistant", "content": LONG}]
+        history += [*map(tool_result, ids), {"role": "assistant", "content": LONG}]
     found = compact_history(history, budget)
     answered = [one["toolCallId"] for one in found if one["role"] == "tool"]
     assert answered == [

@@ -11,7 +11,7 @@ from agents import language_models
 from agents.models import LanguageModel, SessionMessage, SessionTurn
 from tests.agents import application, provider_server
 from tests.agents.application import Application, permission, result, says, tool_rows
-from tests.agents.provider_server import Call, Fails, Provider, Says, Text, Thought
+from tests.agents.provider_server import Call, Fails, Provider, Says, TextPart, Thought
 from tests.agents.test_turns import WEATHER
 from workspace import organizations
 from workspace.models import User
@@ -72,7 +72,7 @@ def results_sent(provider: Provider, body: Any) -> list[str]:
 def test_every_mode_gives_the_text_and_the_same_history(
     app: Application, provider: Provider
 ) -> None:
-    provider.answers = [Says([Text("The sky is blue.")])]
+    provider.answers = [Says([TextPart("The sky is blue.")])]
     histories = []
     for stream in ("delta", "message", "none"):
         answer = app.create(stream=stream)
@@ -94,8 +94,8 @@ def test_every_mode_gives_the_text_and_the_same_history(
 
 def test_calls_of_all_kinds_are_resolved_together(app: Application, provider: Provider) -> None:
     provider.answers = [
-        Says([Text("One moment."), PLACE, SAMPLE, SEARCH], "calls"),
-        Says([Text("It is sunny.")]),
+        Says([TextPart("One moment."), PLACE, SAMPLE, SEARCH], "calls"),
+        Says([TextPart("It is sunny.")]),
     ]
     first = app.create(stream="message", **MIXED)
     assert first.names[2:] == ["text", *["tool_call"] * 3, "tool_result", "turn_stop"]
@@ -111,7 +111,7 @@ def test_arguments_that_are_no_object_are_answered_to_the_model(
 ) -> None:
     provider.answers = [
         Says([Call("c1", "get_weather", '{"place": '), Call("c2", "get_weather", "[1]")], "calls"),
-        Says([Text("Sorry.")]),
+        Says([TextPart("Sorry.")]),
     ]
     answer = app.create(**MIXED)
     assert answer.stop_reason == "end_turn"
@@ -121,7 +121,7 @@ def test_arguments_that_are_no_object_are_answered_to_the_model(
 
 def test_equal_ids_of_calls_become_unique(app: Application, provider: Provider) -> None:
     same = Call("c1", "get_weather", '{"place": "Tokyo"}')
-    provider.answers = [Says([same, same], "calls"), Says([Text("Sunny.")])]
+    provider.answers = [Says([same, same], "calls"), Says([TextPart("Sunny.")])]
     first = app.create(stream="message", **MIXED)
     made = [data["toolCallId"] for name, data in first.events if name == "tool_call"]
     assert len({*made}) == 2
@@ -132,7 +132,10 @@ def test_equal_ids_of_calls_become_unique(app: Application, provider: Provider) 
 
 @pytest.mark.parametrize(
     ("parts", "stored"),
-    [([Text("Half a")], "Half a"), ([Text("I call"), Call("c1", "search_docs", '{"qu')], "I call")],
+    [
+        ([TextPart("Half a")], "Half a"),
+        ([TextPart("I call"), Call("c1", "search_docs", '{"qu')], "I call"),
+    ],
     ids=["text", "call"],
 )
 def test_the_limit_of_output_tokens_ends_the_turn(
@@ -146,7 +149,7 @@ def test_the_limit_of_output_tokens_ends_the_turn(
 
 
 def test_a_refusal_of_the_model_is_one(app: Application, provider: Provider) -> None:
-    provider.answers = [Says([], "refusal"), Says([Text("Gladly.")])]
+    provider.answers = [Says([], "refusal"), Says([TextPart("Gladly.")])]
     answer = app.create()
     assert answer.stop_reason == "refusal"
     assert app.turn(answer.session_id, says("And now?")).stop_reason == "end_turn"
@@ -156,7 +159,7 @@ def test_a_refusal_of_the_model_is_one(app: Application, provider: Provider) -> 
 def test_a_request_that_failed_before_its_first_word_is_sent_again(
     app: Application, provider: Provider, status: int
 ) -> None:
-    provider.answers = [Fails(status), Fails(status), Says([Text("Back.")])]
+    provider.answers = [Fails(status), Fails(status), Says([TextPart("Back.")])]
     answer = app.create()
     assert answer.stop_reason == "end_turn"
     assert len(provider.requests) == 3
@@ -174,12 +177,15 @@ def test_a_failure_has_a_sentence_and_nothing_of_the_provider(
     assert "the-prompt" not in said
     assert "the-key" not in said
     assert turn.error
-    provider.answers = [Says([Text("Back.")])]
+    provider.answers = [Says([TextPart("Back.")])]
     assert app.turn(answer.session_id, says("And now?")).stop_reason == "end_turn"
 
 
 def test_a_stream_that_is_cut_ends_in_one_error(app: Application, provider: Provider) -> None:
-    provider.answers = [Says([Text("Half a sentence.")], is_cut=True), Says([Text("Whole.")])]
+    provider.answers = [
+        Says([TextPart("Half a sentence.")], is_cut=True),
+        Says([TextPart("Whole.")]),
+    ]
     answer = app.create(stream="delta")
     assert answer.names.count("turn_stop") == 1
     assert answer.stop_reason == "error"
@@ -252,8 +258,8 @@ def test_thinking_goes_back_to_its_provider_with_its_signature(app: Application)
     with provider_server.serving("anthropic") as served:
         add(app, served)
         served.answers = [
-            Says([Thought("Let me see.", "signed"), Text("Looking."), SEARCH], "calls"),
-            Says([Text("Found.")]),
+            Says([Thought("Let me see.", "signed"), TextPart("Looking."), SEARCH], "calls"),
+            Says([TextPart("Found.")]),
         ]
         answer = app.create(stream="message", server_tools={"search_docs": True})
         assert "thinking" in answer.names

@@ -22,7 +22,7 @@ KEY = "sk-the-key"
 
 
 @pytest.fixture
-def served() -> Iterator[Provider]:
+def openai_provider() -> Iterator[Provider]:
     with provider_server.serving("openai") as provider:
         yield provider
 
@@ -114,13 +114,13 @@ def test_agents_use_one_model(browser: Client, app: Application) -> None:
 
 
 def test_a_test_request_says_whether_the_model_answers(
-    browser: Client, app: Application, served: Provider
+    browser: Client, app: Application, openai_provider: Provider
 ) -> None:
-    row = add(browser, app, provider="openai", base_url=served.url)
+    row = add(browser, app, provider="openai", base_url=openai_provider.url)
     sent = {"action": "send_test_request", "_selected_action": [str(row.pk)]}
     page = browser.post(PAGE, sent, follow=True).content.decode()
     assert "It answered with 19 tokens." in page
-    served.answers = [Fails(401)]
+    openai_provider.answers = [Fails(401)]
     page = browser.post(PAGE, sent, follow=True).content.decode()
     assert "refused the key" in page
     assert KEY not in page
@@ -128,16 +128,23 @@ def test_a_test_request_says_whether_the_model_answers(
 
 @pytest.mark.parametrize("many", [0, 4])
 def test_a_test_request_is_of_few_models(
-    browser: Client, app: Application, served: Provider, many: int
+    browser: Client, app: Application, openai_provider: Provider, many: int
 ) -> None:
     rows = [
-        add(browser, app, provider="openai", base_url=served.url, model=f"m{number}", is_used="")
+        add(
+            browser,
+            app,
+            provider="openai",
+            base_url=openai_provider.url,
+            model=f"m{number}",
+            is_used="",
+        )
         for number in range(many)
     ]
     chosen = [str(row.pk) for row in rows] or [str(app.organization.pk)]
     sent = {"action": "send_test_request", "_selected_action": chosen}
     assert "Select one to 3 models." in browser.post(PAGE, sent, follow=True).content.decode()
-    assert served.requests == []
+    assert openai_provider.requests == []
 
 
 def test_a_deletion_is_recorded(browser: Client, app: Application) -> None:

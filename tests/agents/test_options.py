@@ -22,7 +22,7 @@ from foundation import sealing
 from foundation.admin_urls import page_url, row_url
 from tests.agents import provider_server
 from tests.agents.application import Application, says
-from tests.agents.provider_server import Fails, Provider, Says, Text
+from tests.agents.provider_server import Fails, Provider, Says, TextPart
 from tests.agents.test_agents_in_admin import PAGE, form
 from tests.drivers.shown_forms import save
 
@@ -158,7 +158,7 @@ def test_a_key_is_in_no_answer_row_or_log(
     stream: str,
 ) -> None:
     define(browser, app, OWN_KEY)
-    provider.answers = [Says([Text("Hello.")]), Fails(401)]
+    provider.answers = [Says([TextPart("Hello.")]), Fails(401)]
     first = app.create(agent="support-agent", options={"api_key": KEY}, stream=stream)
     session_id = first.session_id
     second = app.turn(session_id, says("And now?"), stream=stream)

@@ -48,7 +48,7 @@ def add_model(app: Application, served: Provider, *, name: str, **given: Any) ->
     )
 
 
-def recorded() -> list[ActionExecution]:
+def turn_rows() -> list[ActionExecution]:
     return list(ActionExecution.objects.filter(method="session/turn").order_by("id"))
 
 
@@ -56,7 +56,7 @@ def test_each_turn_has_a_row_in_the_audit_log(app: Application, script: Script) 
     session_id = start(app).session_id
     script.responses = [FAILED]
     app.turn(session_id, says("And now?"))
-    done, failed = recorded()
+    done, failed = turn_rows()
     turn = SessionTurn.objects.earliest("pk")
     assert (done.surface, done.tool, done.outcome) == ("agents", "scripted", "success")
     assert (done.actor_kind, done.client_name) == ("api_key", app.row.name)
@@ -76,7 +76,7 @@ def test_an_interrupted_turn_is_recorded_once(app: Application, script: Script) 
     as_killed(session_id, seconds=-1)
     for _time in range(2):
         app.history(session_id)
-    [row] = recorded()
+    [row] = turn_rows()
     assert (row.outcome, "interrupted" in row.detail) == ("interrupted", True)
 
 
@@ -92,7 +92,7 @@ def test_a_process_that_was_thought_dead_adds_what_it_has_used_and_no_second_end
     sessions.end_turn(session_id, turn.pk, TurnStopEvent(StopReason.END_TURN), ModelUsage(70, 7, 9))
     turn.refresh_from_db()
     assert (turn.stop_reason, turn.input_tokens, turn.cost_micros) == ("error", 70, 9)
-    assert [row.outcome for row in recorded()] == ["interrupted"]
+    assert [row.outcome for row in turn_rows()] == ["interrupted"]
 
 
 def test_a_deleted_session_leaves_what_it_cost_and_nothing_that_was_said(

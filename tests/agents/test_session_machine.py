@@ -16,7 +16,7 @@ from hypothesis.stateful import (
 
 from agents.protocol.resolution import pending
 from tests.agents import application, scripted
-from tests.agents.application import Answer, Application, permission, result, says, tool_rows
+from tests.agents.application import AgentAnswer, Application, permission, result, says, tool_rows
 from tests.agents.scripted import Script
 from tests.agents.test_turns import MIXED
 
@@ -100,7 +100,7 @@ class SessionMachine(RuleBasedStateMachine):
         answer = self.app.turn(self.session_id, *sent, stream=stream)
         assert answer.status == (200 if allowed else 400), (sent, answer.text)
         if allowed:
-            self.moved_on(answer, before)
+            self.check_progress(answer, before)
         else:
             assert answer.error
             assert self.history() == before
@@ -116,7 +116,7 @@ class SessionMachine(RuleBasedStateMachine):
         given = [(one.get("toolCallId"), one["role"]) for one in sent]
         return sorted(map(str, given)) == sorted(map(str, roles.items()))
 
-    def moved_on(self, answer: Answer, before: list[Any]) -> None:
+    def check_progress(self, answer: AgentAnswer, before: list[Any]) -> None:
         after = self.history()
         assert after[: len(before)] == before
         waits = bool(pending(after))

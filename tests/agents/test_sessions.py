@@ -78,7 +78,7 @@ BODY = {"agent": {"name": "scripted"}, "messages": [says("Hi")]}
 TOOL = {"name": "t", "description": "", "inputSchema": {"type": "object"}}
 
 
-def changed(**members: Any) -> dict[str, Any]:
+def make_body(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in (BODY | members).items() if value is not None}
 
 
@@ -87,32 +87,32 @@ def changed(**members: Any) -> dict[str, Any]:
     [
         (b"{", "not valid JSON"),
         (b"[]", "The body"),
-        (changed(messages=[says("a\0b")]), "cannot be stored"),
-        (changed(messages=[says("\ud800")]), "cannot be stored"),
-        (changed(agent=None), "agent"),
-        (changed(agent={"name": "nobody"}), "no agent 'nobody'"),
-        (changed(agent={"name": 7}), "agent.name"),
-        (changed(messages=None), "messages"),
-        (changed(messages=[]), "messages"),
-        (changed(messages="Hi"), "messages"),
-        (changed(messages=[{"role": "robot", "content": "Hi"}]), "messages[0].role"),
-        (changed(messages=[{"role": "user"}]), "messages[0]"),
-        (changed(messages=[{"role": "user", "content": 7}]), "messages[0].content"),
-        (changed(messages=[{"role": "assistant", "content": "Hi"}]), "must be a user message"),
+        (make_body(messages=[says("a\0b")]), "cannot be stored"),
+        (make_body(messages=[says("\ud800")]), "cannot be stored"),
+        (make_body(agent=None), "agent"),
+        (make_body(agent={"name": "nobody"}), "no agent 'nobody'"),
+        (make_body(agent={"name": 7}), "agent.name"),
+        (make_body(messages=None), "messages"),
+        (make_body(messages=[]), "messages"),
+        (make_body(messages="Hi"), "messages"),
+        (make_body(messages=[{"role": "robot", "content": "Hi"}]), "messages[0].role"),
+        (make_body(messages=[{"role": "user"}]), "messages[0]"),
+        (make_body(messages=[{"role": "user", "content": 7}]), "messages[0].content"),
+        (make_body(messages=[{"role": "assistant", "content": "Hi"}]), "must be a user message"),
         (
-            changed(messages=[{"role": "tool_permission", "toolCallId": "x", "granted": True}]),
+            make_body(messages=[{"role": "tool_permission", "toolCallId": "x", "granted": True}]),
             "role",
         ),
-        (changed(stream="fast"), "stream"),
-        (changed(tools=[{"name": "get weather", "inputSchema": {}}]), "tools[0].name"),
-        (changed(tools=[TOOL | {"inputSchema": {"type": "spoon"}}]), "tools[0].inputSchema"),
-        (changed(tools=[TOOL, TOOL]), "named twice"),
-        (changed(tools=[TOOL | {"name": "search_docs"}]), "has a tool 'search_docs'"),
-        (changed(agent={"name": "scripted", "tools": [{"name": "none"}]}), "no tool 'none'"),
-        (changed(agent={"name": "scripted", "tools": [{}]}), "agent.tools[0]"),
-        (changed(agent={"name": "scripted", "options": {"mood": "good"}}), "no option 'mood'"),
-        (changed(agent={"name": "scripted", "options": {"size": "huge"}}), "small, large"),
-        (changed(agent={"name": "scripted", "options": {"size": 7}}), "agent.options.size"),
+        (make_body(stream="fast"), "stream"),
+        (make_body(tools=[{"name": "get weather", "inputSchema": {}}]), "tools[0].name"),
+        (make_body(tools=[TOOL | {"inputSchema": {"type": "spoon"}}]), "tools[0].inputSchema"),
+        (make_body(tools=[TOOL, TOOL]), "named twice"),
+        (make_body(tools=[TOOL | {"name": "search_docs"}]), "has a tool 'search_docs'"),
+        (make_body(agent={"name": "scripted", "tools": [{"name": "none"}]}), "no tool 'none'"),
+        (make_body(agent={"name": "scripted", "tools": [{}]}), "agent.tools[0]"),
+        (make_body(agent={"name": "scripted", "options": {"mood": "good"}}), "no option 'mood'"),
+        (make_body(agent={"name": "scripted", "options": {"size": "huge"}}), "small, large"),
+        (make_body(agent={"name": "scripted", "options": {"size": 7}}), "agent.options.size"),
     ],
 )
 def test_a_session_that_cannot_be_is_refused_with_a_sentence(

@@ -51,7 +51,7 @@ class Client:
         return asyncio.create_task(served(self.scope, self.receive, self.send, path))
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def wait_until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
         while not await asyncio.to_thread(condition):
             await asyncio.to_thread(time.sleep, 0.02)
@@ -79,7 +79,7 @@ def test_a_silent_stream_is_kept_open_by_comments(
         client = Client(app, "PUT", "/session", BODY)
         with serving() as served:
             answering = client.answer(served)
-            await until(lambda: client.sent.count(b": keep-alive\n\n") >= 2)
+            await wait_until(lambda: client.sent.count(b": keep-alive\n\n") >= 2)
             waiting.set()
             await answering
         return client
@@ -111,14 +111,14 @@ def test_a_client_that_leaves_does_not_end_its_turn(
         client = Client(app, "PUT", "/session", {**BODY, "stream": stream})
         with serving() as served:
             answering = client.answer(served)
-            await until(lambda: bool(script.requests) or Session.objects.exists())
+            await wait_until(lambda: bool(script.requests) or Session.objects.exists())
             client.gone.set()
             if stream == "none":
                 answering.cancel()
             else:
                 await answering
             may_answer.set()
-            await until(lambda: SessionTurn.objects.filter(ended_at__isnull=False).exists())
+            await wait_until(lambda: SessionTurn.objects.filter(ended_at__isnull=False).exists())
 
     asyncio.run(leave())
     session = Session.objects.get()
@@ -133,7 +133,7 @@ def test_a_server_that_stops_ends_its_streams_and_turns(app: Application, script
         client = Client(app, "PUT", "/session", BODY)
         with serving() as served:
             answering = client.answer(served)
-            await until(lambda: b"turn_start" in client.sent)
+            await wait_until(lambda: b"turn_start" in client.sent)
             served.end()
             await answering
         may_answer.set()

@@ -8,7 +8,7 @@ import pytest
 from agents.models import SessionMessage, SessionTurn
 from audit.models import ActionExecution
 from tests.agents import scripted
-from tests.agents.application import Answer, Application, permission, result, says
+from tests.agents.application import AgentAnswer, Application, permission, result, says
 from tests.agents.scripted import Script, calls, text
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ PLACE = ("c3", "get_weather", {"place": "Tokyo"})
 MIXED = {"server_tools": {"search_docs": True, "setup_get_jwt_sample": False}, "tools": [WEATHER]}
 
 
-def start(app: Application, **given: Any) -> Answer:
+def start(app: Application, **given: Any) -> AgentAnswer:
     return app.create("Hello", agent="scripted", **given)
 
 

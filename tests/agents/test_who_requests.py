@@ -35,12 +35,12 @@ def test_n04_who_creates_a_key_does_not_approve_what_it_requests(
     # Platform staff may approve it, and are members of another organization.
     staff = User.objects.create_superuser("staff@example.com")
     organizations.create("Platform", owner=staff)
-    assert "no other person in the organization may approve it" in shown(browser, row)
+    assert "no other person in the organization may approve it" in page_text(browser, row)
     assert browser.post(row_url(row, "approve")).status_code == 403
     assert SecurityEvent.objects.get(kind="self_approval").subject == str(row.pk)
     second = User.objects.create_user("second@example.com")
     Membership.objects.create(user=second, organization=app.organization, role=Role.ADMIN)
-    assert "Another person has to approve it" in shown(browser, row)
+    assert "Another person has to approve it" in page_text(browser, row)
     assert browser.post(row_url(row, "approve")).status_code == 403
     row.refresh_from_db()
     assert row.status == ApprovalStatus.PENDING
@@ -51,5 +51,5 @@ def test_n04_who_creates_a_key_does_not_approve_what_it_requests(
     assert (row.status, row.decided_by) == (ApprovalStatus.DONE, second)
 
 
-def shown(browser: Client, row: ApprovalRequest) -> str:
+def page_text(browser: Client, row: ApprovalRequest) -> str:
     return " ".join(browser.get(row_url(row)).content.decode().split())

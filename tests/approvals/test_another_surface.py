@@ -21,7 +21,7 @@ from oauth import scopes
 from oauth.credentials import Verifier
 from oauth.principal import Principal, Unauthenticated
 from tests.drivers import billing, grants
-from tests.drivers.asgi import application, through
+from tests.drivers.asgi import app_transport, application
 from tests.drivers.fixture_tools import NOTHING, TEXT, schema
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
@@ -82,12 +82,12 @@ class Key:
     is_revoked: bool = False
 
     def verifier(self) -> Verifier:
-        return Verifier(self._of_secret, self._of_id, self._of_id)
+        return Verifier(self._find_by_secret, self._find_by_id, self._find_by_id)
 
-    def _of_secret(self, checksum: str) -> Principal:
+    def _find_by_secret(self, checksum: str) -> Principal:
         return self._principal(is_known=checksum == ids.sha256_hex(SECRET))
 
-    def _of_id(self, key_id: UUID) -> Principal:
+    def _find_by_id(self, key_id: UUID) -> Principal:
         return self._principal(is_known=key_id == self.id)
 
     def _principal(self, *, is_known: bool) -> Principal:
@@ -146,7 +146,7 @@ def shelf(grant: Grant, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
     ERASED.clear()
     with application() as endpoint:
         app = Application(endpoint, {("", "/shelf"): mounted})
-        mcp = McpClient(SECRET).through(through(app, "/shelf"))
+        mcp = McpClient(SECRET).with_transport(app_transport(app, "/shelf"))
         shelf = Shelf(key, mcp, billing.browser_of(billing.decider()))
 
         def deliver(request: ApprovalRequest) -> None:
@@ -190,7 +190,7 @@ def test_a_request_of_a_revoked_key_ends_with_it(shelf: Shelf) -> None:
 
 def test_a_key_that_moved_to_another_organization_runs_nothing(shelf: Shelf) -> None:
     request_id = shelf.request(name="a")
-    shelf.key.grant = grants.granted()
+    shelf.key.grant = grants.make_grant()
     assert shelf.approve(request_id).status == "declined"
     assert ERASED == []
 

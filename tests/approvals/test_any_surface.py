@@ -11,19 +11,19 @@ import pytest
 from approvals import delivery
 from approvals.models import ApprovalRequest, ApprovalStatus
 from tests.drivers import billing
-from tests.drivers.billing import Case
+from tests.drivers.billing import RefundCase
 from tests.drivers.fake_vendors.stripe import Stripe
 from tests.drivers.mcp import McpClient
 from tools_registry.endpoint.websocket import pushing
 
 
 @pytest.fixture
-def case(mcp: McpClient, stripe: Stripe) -> Case:
-    return billing.asked(mcp, stripe)
+def case(mcp: McpClient, stripe: Stripe) -> RefundCase:
+    return billing.request_refund(mcp, stripe)
 
 
 @pytest.fixture
-def delivered() -> Iterator[list[tuple[str, Any]]]:
+def deliveries() -> Iterator[list[tuple[str, Any]]]:
     """The status and result of what a delivery of the workspace server was given."""
     seen: list[tuple[str, Any]] = []
 
@@ -37,19 +37,19 @@ def delivered() -> Iterator[list[tuple[str, Any]]]:
     del delivery._deliveries["workspace"]
 
 
-def test_a_decision_is_delivered_once_it_is_stored(case: Case, delivered: list[Any]) -> None:
+def test_a_decision_is_delivered_once_it_is_stored(case: RefundCase, deliveries: list[Any]) -> None:
     row = case.approve()
     assert row.status == ApprovalStatus.DONE
-    assert delivered == [(ApprovalStatus.DONE, row.result)]
+    assert deliveries == [(ApprovalStatus.DONE, row.result)]
     assert row.result["status"] == "succeeded"
 
 
-def test_a_declined_request_is_delivered_too(case: Case, delivered: list[Any]) -> None:
+def test_a_declined_request_is_delivered_too(case: RefundCase, deliveries: list[Any]) -> None:
     assert case.desk.post(case.url("decline")).status_code == 302
-    assert delivered == [(ApprovalStatus.DECLINED, None)]
+    assert deliveries == [(ApprovalStatus.DECLINED, None)]
 
 
-def test_the_end_of_a_request_of_a_project_is_pushed_to_its_credential(case: Case) -> None:
+def test_the_end_of_a_request_of_a_project_is_pushed_to_its_credential(case: RefundCase) -> None:
     row = case.row()
     row.surface, row.status, row.note = (
         "gateway:prj_" + "a" * 22,
@@ -59,17 +59,17 @@ def test_the_end_of_a_request_of_a_project_is_pushed_to_its_credential(case: Cas
     delivery.deliver(row)
     named = {"requestId": str(row.pk), "toolName": "stripe.refund"}
     rejected = {**named, "status": "REJECTED", "reason": "Not this month."}
-    assert _pushed(row)["params"] == rejected
+    assert _pushed_message(row)["params"] == rejected
     row.status, row.result = ApprovalStatus.DONE, {"content": []}
     delivery.deliver(row)
     executed = {**named, "status": "EXECUTED", "result": {"content": []}}
-    assert _pushed(row)["params"] == executed
+    assert _pushed_message(row)["params"] == executed
     row.status, row.problem = ApprovalStatus.UNKNOWN, ""
     delivery.deliver(row)
-    assert _pushed(row)["params"]["status"] == "FAILED"
+    assert _pushed_message(row)["params"]["status"] == "FAILED"
 
 
-def _pushed(row: ApprovalRequest) -> Any:
+def _pushed_message(row: ApprovalRequest) -> Any:
     """The newest message for the requester, as every socket of theirs gets it."""
     pending = pushing.pending([UUID(row.authorization_id)])[row.authorization_id]
     message = json.loads([*pending.values()][-1])
@@ -78,7 +78,7 @@ def _pushed(row: ApprovalRequest) -> Any:
 
 
 def test_a_request_names_its_surface_and_tools_and_is_made_once(
-    case: Case,
+    case: RefundCase,
 ) -> None:
     row = case.row()
     assert (row.surface, row.integration) == ("workspace", "stripe")
@@ -87,7 +87,7 @@ def test_a_request_names_its_surface_and_tools_and_is_made_once(
     assert (again["request_id"], ApprovalRequest.objects.count()) == (str(row.pk), 1)
 
 
-def test_a_request_of_a_surface_that_is_gone_has_failed(case: Case) -> None:
+def test_a_request_of_a_surface_that_is_gone_has_failed(case: RefundCase) -> None:
     ApprovalRequest.objects.update(surface="gone")
     page = case.desk.post(case.url("approve"), follow=True).content.decode()
     message = "This server no longer has the endpoint “gone” that the request was made through"
@@ -100,7 +100,7 @@ def test_a_request_of_a_surface_that_is_gone_has_failed(case: Case) -> None:
 
 
 def test_a_request_with_an_unknown_outcome_stays_unknown_when_its_surface_is_gone(
-    case: Case,
+    case: RefundCase,
 ) -> None:
     case.stripe.loses_answers = True
     case.approve()
@@ -108,7 +108,7 @@ def test_a_request_with_an_unknown_outcome_stays_unknown_when_its_surface_is_gon
     assert case.approve().status == ApprovalStatus.UNKNOWN
 
 
-def test_the_address_that_requests_had_before_leads_to_them(case: Case) -> None:
+def test_the_address_that_requests_had_before_leads_to_them(case: RefundCase) -> None:
     old = urljoin("/admin/tools_registry/billingrequest/", f"{case.request_id}/change/")
     reply = case.desk.get(old, follow=True)
     assert reply.redirect_chain[0][0] == case.url("change")

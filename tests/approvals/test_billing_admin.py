@@ -12,7 +12,7 @@ from approvals.models import ApprovalRequest
 from audit.models import SecurityEvent
 from foundation.admin_urls import page_url
 from tests.drivers import billing
-from tests.drivers.billing import Case
+from tests.drivers.billing import RefundCase
 from tests.drivers.fake_vendors.stripe import Stripe
 from tests.drivers.mcp import McpClient
 
@@ -20,11 +20,13 @@ LIST = "/admin/approvals/approvalrequest/"
 
 
 @pytest.fixture
-def case(mcp: McpClient, stripe: Stripe) -> Case:
-    return billing.asked(mcp, stripe, why="He said \u202eplease\u202c <script>alert(1)</script>")
+def case(mcp: McpClient, stripe: Stripe) -> RefundCase:
+    return billing.request_refund(
+        mcp, stripe, why="He said \u202eplease\u202c <script>alert(1)</script>"
+    )
 
 
-def test_the_list_and_the_page_show_what_is_asked_for(case: Case) -> None:
+def test_the_list_and_the_page_show_what_is_asked_for(case: RefundCase) -> None:
     assert case.row().summary in case.desk.get(LIST).content.decode()
     page = case.desk.get(case.url("change")).content.decode()
     for shown in (case.row().summary, case.charge, "stripe.refund", "2000", case.row().user_email):
@@ -34,7 +36,7 @@ def test_the_list_and_the_page_show_what_is_asked_for(case: Case) -> None:
 
 
 @pytest.mark.parametrize("word", ["approve", "decline"])
-def test_a_link_only_asks_and_the_button_decides(case: Case, word: str) -> None:
+def test_a_link_only_asks_and_the_button_decides(case: RefundCase, word: str) -> None:
     page = case.desk.get(case.url(word))
     assert page.status_code == 200
     assert case.row().status == "pending"
@@ -43,13 +45,13 @@ def test_a_link_only_asks_and_the_button_decides(case: Case, word: str) -> None:
     assert LogEntry.objects.get().user == case.admin
 
 
-def test_a_note_that_no_database_stores_is_spelled_out(case: Case) -> None:
+def test_a_note_that_no_database_stores_is_spelled_out(case: RefundCase) -> None:
     case.desk.post(case.url("decline"), {"note": "Not\x00this" + "x" * 1000})
     assert case.row().note == r"Not\u0000this" + "x" * 487
 
 
 @pytest.mark.parametrize("word", ["approve", "decline"])
-def test_a_decision_takes_the_form_s_own_token(case: Case, word: str) -> None:
+def test_a_decision_takes_the_form_s_own_token(case: RefundCase, word: str) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(case.admin)
     assert browser.post(case.url(word)).status_code == 403
@@ -58,7 +60,7 @@ def test_a_decision_takes_the_form_s_own_token(case: Case, word: str) -> None:
 
 @pytest.mark.parametrize("word", ["approve", "decline"])
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_who_may_look_may_not_decide(case: Case, word: str, method: str) -> None:
+def test_who_may_look_may_not_decide(case: RefundCase, word: str, method: str) -> None:
     browser = billing.browser_of(billing.admin("reader"))
     page = browser.get(case.url("change"))
     assert page.status_code == 200
@@ -69,14 +71,14 @@ def test_who_may_look_may_not_decide(case: Case, word: str, method: str) -> None
     assert case.row().status == "pending"
 
 
-def test_who_is_not_staff_is_sent_to_sign_in(case: Case, mcp: McpClient) -> None:
+def test_who_is_not_staff_is_sent_to_sign_in(case: RefundCase, mcp: McpClient) -> None:
     browser = Client()
     assert browser.post(case.url("approve")).status_code == 302
     assert case.row().status == "pending"
     assert mcp.token
 
 
-def test_nobody_adds_changes_or_deletes_a_request(case: Case) -> None:
+def test_nobody_adds_changes_or_deletes_a_request(case: RefundCase) -> None:
     root = billing.browser_of(billing.root())
     row = case.row()
     assert root.get(f"{LIST}add/").status_code == 403
@@ -87,7 +89,7 @@ def test_nobody_adds_changes_or_deletes_a_request(case: Case) -> None:
     assert ApprovalRequest.objects.get().summary == row.summary
 
 
-def test_n13_what_a_stranger_wrote_cannot_mislead(case: Case) -> None:
+def test_n13_what_a_stranger_wrote_cannot_mislead(case: RefundCase) -> None:
     ApprovalRequest.objects.update(arguments={"charge": "ch_\u202e1", "note": "x" * 100_000})
     for word in ("change", "approve"):
         page = case.desk.get(case.url(word)).content.decode()
@@ -97,14 +99,14 @@ def test_n13_what_a_stranger_wrote_cannot_mislead(case: Case) -> None:
         assert "x" * 100_000 in page
 
 
-def test_what_is_decided_offers_no_button(case: Case) -> None:
+def test_what_is_decided_offers_no_button(case: RefundCase) -> None:
     case.approve()
     page = case.desk.get(case.url("change")).content.decode()
     assert "/approve/" not in page
     assert "/decline/" not in page
 
 
-def test_what_failed_offers_to_try_again(case: Case) -> None:
+def test_what_failed_offers_to_try_again(case: RefundCase) -> None:
     case.stripe.loses_answers = True
     case.approve()
     page = case.desk.get(case.url("change")).content.decode()
@@ -113,12 +115,12 @@ def test_what_failed_offers_to_try_again(case: Case) -> None:
 
 
 @pytest.mark.parametrize("word", ["approve", "decline"])
-def test_a_request_that_is_not_there_is_not_found(case: Case, word: str) -> None:
+def test_a_request_that_is_not_there_is_not_found(case: RefundCase, word: str) -> None:
     url = case.url(word).replace(str(case.row().pk), "01a1f000-0000-7000-8000-000000000000")
     assert case.desk.post(url).status_code == 404
 
 
-def test_the_list_and_the_page_name_who_decided(case: Case) -> None:
+def test_the_list_and_the_page_name_who_decided(case: RefundCase) -> None:
     case.approve()
     assert f"by {case.admin.email}" in case.desk.get(LIST).content.decode()
     page = case.desk.get(case.url("change")).content.decode()
@@ -127,7 +129,7 @@ def test_the_list_and_the_page_name_who_decided(case: Case) -> None:
 
 
 def test_the_list_is_read_in_as_many_statements_for_many_requests(
-    case: Case, django_assert_max_num_queries: Any
+    case: RefundCase, django_assert_max_num_queries: Any
 ) -> None:
     case.desk.post(case.url("decline"))
     case.desk.get(LIST)

@@ -13,7 +13,7 @@ from approvals.models import ApprovalRequest, ApprovalStatus
 from oauth import scopes
 from tests.architecture import sources
 from tests.drivers import billing
-from tests.drivers.billing import ASKING, PERFORMING, Case
+from tests.drivers.billing import ASKING, PERFORMING, RefundCase
 from tests.drivers.fake_vendors.stripe import Stripe
 from tests.drivers.mcp import McpClient
 from tools_registry import registry
@@ -23,8 +23,8 @@ from tools_registry.pipeline.gate import Approval, Integration, Switches
 
 
 @pytest.fixture
-def case(mcp: McpClient, stripe: Stripe) -> Case:
-    return billing.asked(mcp, stripe)
+def case(mcp: McpClient, stripe: Stripe) -> RefundCase:
+    return billing.request_refund(mcp, stripe)
 
 
 SCOPES = st.lists(
@@ -51,7 +51,7 @@ def test_no_scope_whatever_opens_what_is_destructive(held: list[str], action: st
 
 
 @pytest.mark.parametrize("wrong", ["claim", "status", "action"])
-def test_an_approval_without_its_row_under_way_opens_nothing(case: Case, wrong: str) -> None:
+def test_an_approval_without_its_row_under_way_opens_nothing(case: RefundCase, wrong: str) -> None:
     claim = uuid4()
     status = ApprovalStatus.PENDING if wrong == "status" else ApprovalStatus.RUNNING
     ApprovalRequest.objects.update(status=status, claim=claim, claimed_at=timezone.now())
@@ -68,7 +68,7 @@ def test_an_approval_without_its_row_under_way_opens_nothing(case: Case, wrong: 
 
 @pytest.mark.parametrize("missing", [["destructive"], ["scope"], ["destructive", "scope"]])
 def test_a_surface_without_these_layers_needs_the_approval_all_the_same(
-    case: Case, missing: list[str]
+    case: RefundCase, missing: list[str]
 ) -> None:
     layers = {name: ask for name, ask in gate.LAYERS.items() if name not in missing}
     without = replace(WORKSPACE_SURFACE, layers=layers)

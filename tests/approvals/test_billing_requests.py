@@ -17,8 +17,8 @@ from approvals.requests import MAX_OPEN_REQUESTS
 from approvals.tasks import settle as settle_requests
 from audit.models import ActionExecution, SecurityEvent
 from tests.drivers import billing
-from tests.drivers.billing import Case
-from tests.drivers.fake_vendors.stripe import Reply, Stripe
+from tests.drivers.billing import RefundCase
+from tests.drivers.fake_vendors.stripe import Stripe, StripeReply
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.shared_connection import wait_for_jobs
@@ -26,12 +26,12 @@ from tools_registry.models import ActionToggle, ConnectionState, IntegrationMode
 
 
 @pytest.fixture
-def case(mcp: McpClient, stripe: Stripe) -> Case:
+def case(mcp: McpClient, stripe: Stripe) -> RefundCase:
     """A refund of 20.00 USD that is asked for, and an admin who may decide."""
-    return billing.asked(mcp, stripe)
+    return billing.request_refund(mcp, stripe)
 
 
-def test_an_approved_refund_is_made_with_the_key_of_the_request(case: Case) -> None:
+def test_an_approved_refund_is_made_with_the_key_of_the_request(case: RefundCase) -> None:
     row = case.approve()
     (change,) = case.stripe.changes
     assert (change.path, change.key) == ("/v1/refunds", row.idempotency_key)
@@ -41,7 +41,7 @@ def test_an_approved_refund_is_made_with_the_key_of_the_request(case: Case) -> N
     assert row.decided_by == case.admin
 
 
-def test_an_approval_has_an_audit_row_of_its_own_that_names_the_request(case: Case) -> None:
+def test_an_approval_has_an_audit_row_of_its_own_that_names_the_request(case: RefundCase) -> None:
     row = case.approve()
     asked, done = ActionExecution.objects.order_by("id")
     assert (asked.actor_kind, asked.tool) == ("mcp_client", "stripe.request_refund")
@@ -87,7 +87,7 @@ def test_an_approval_has_an_audit_row_of_its_own_that_names_the_request(case: Ca
     ],
 )
 def test_each_request_becomes_its_call(
-    case: Case, kind: str, facts: Any, asked: Any, sent: Any
+    case: RefundCase, kind: str, facts: Any, asked: Any, sent: Any
 ) -> None:
     thing = case.stripe.has(kind, **facts)
     tool, arguments = asked
@@ -101,7 +101,7 @@ def test_each_request_becomes_its_call(
     assert change.key == ("" if method == "DELETE" else row.idempotency_key)
 
 
-def test_a_declined_request_reaches_nobody(case: Case) -> None:
+def test_a_declined_request_reaches_nobody(case: RefundCase) -> None:
     case.desk.post(case.url("decline"), {"note": "Not this one."})
     row = case.row()
     assert (row.status, row.note, row.decided_by) == ("declined", "Not this one.", case.admin)
@@ -110,7 +110,7 @@ def test_a_declined_request_reaches_nobody(case: Case) -> None:
     assert case.stripe.changes == []
 
 
-def test_n02_the_same_request_again_is_the_same_while_it_waits(case: Case) -> None:
+def test_n02_the_same_request_again_is_the_same_while_it_waits(case: RefundCase) -> None:
     again = case.ask()
     assert again["request_id"] == str(case.row().pk)
     other = case.ask(amount=5)
@@ -118,13 +118,13 @@ def test_n02_the_same_request_again_is_the_same_while_it_waits(case: Case) -> No
     assert ApprovalRequest.objects.count() == 2
 
 
-def test_n02_once_it_is_decided_it_may_be_asked_for_again(case: Case) -> None:
+def test_n02_once_it_is_decided_it_may_be_asked_for_again(case: RefundCase) -> None:
     first = case.row()
     case.desk.post(case.url("decline"))
     assert case.ask()["request_id"] != str(first.pk)
 
 
-def test_n02_nothing_is_asked_for_again_while_its_end_is_unknown(case: Case) -> None:
+def test_n02_nothing_is_asked_for_again_while_its_end_is_unknown(case: RefundCase) -> None:
     case.stripe.loses_answers = True
     row = case.approve()
     case.stripe.loses_answers = False
@@ -133,7 +133,7 @@ def test_n02_nothing_is_asked_for_again_while_its_end_is_unknown(case: Case) -> 
     assert (again["request_id"], again["status"]) == (str(row.pk), "unknown")
 
 
-def test_n04_nobody_approves_what_they_asked_for_themselves(case: Case, grant: Grant) -> None:
+def test_n04_nobody_approves_what_they_asked_for_themselves(case: RefundCase, grant: Grant) -> None:
     billing.make_decider(grant.user)
     browser = Client()
     browser.force_login(grant.user)
@@ -148,7 +148,7 @@ def mode_off(grant: Grant) -> None:
     IntegrationMode.objects.filter(organization=grant.organization).update(actions_on=False)
 
 
-def disconnected(grant: Grant) -> None:
+def disconnect(grant: Grant) -> None:
     IntegrationMode.objects.filter(organization=grant.organization).update(
         connection=ConnectionState.NOT_CONNECTED
     )
@@ -159,24 +159,24 @@ def toggle_off(grant: Grant) -> None:
     toggles.filter(action="request_refund").update(enabled=False)
 
 
-def left(grant: Grant) -> None:
+def leave_organization(grant: Grant) -> None:
     grant.membership.delete()
 
 
-def deactivated(grant: Grant) -> None:
+def deactivate_user(grant: Grant) -> None:
     grant.user.is_active = False
     grant.user.save()
 
 
 CLOSED: list[tuple[Callable[[Grant], None], str]] = [
     (mode_off, "integration_disabled"),
-    (disconnected, "not_connected"),
+    (disconnect, "not_connected"),
     (toggle_off, "agent_disabled"),
     (lambda grant: grant.switch_off("mcp_server"), "feature_disabled"),
     (lambda grant: grant.narrow("docs:read"), "scope_denied"),
     (lambda grant: grant.revoke(), "grant_ended"),
-    (left, "grant_ended"),
-    (deactivated, "grant_ended"),
+    (leave_organization, "grant_ended"),
+    (deactivate_user, "grant_ended"),
 ]
 
 
@@ -186,7 +186,7 @@ CLOSED: list[tuple[Callable[[Grant], None], str]] = [
     ids=["mode", "connection", "toggle", "flag", "narrowed", "revoked", "left", "deactivated"],
 )
 def test_n05_every_gate_is_asked_again_when_it_is_carried_out(
-    case: Case, grant: Grant, close: Callable[[Grant], None], reason: str
+    case: RefundCase, grant: Grant, close: Callable[[Grant], None], reason: str
 ) -> None:
     close(grant)
     row = case.approve()
@@ -198,21 +198,21 @@ def test_n05_every_gate_is_asked_again_when_it_is_carried_out(
     assert case.stripe.changes == []
 
 
-def test_n05_a_switch_that_is_on_again_lets_it_be_approved(case: Case, grant: Grant) -> None:
+def test_n05_a_switch_that_is_on_again_lets_it_be_approved(case: RefundCase, grant: Grant) -> None:
     mode_off(grant)
     case.approve()
     billing.connect(grant)
     assert case.approve().status == "done"
 
 
-def test_n05_what_nobody_decided_on_expires(case: Case) -> None:
+def test_n05_what_nobody_decided_on_expires(case: RefundCase) -> None:
     ApprovalRequest.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     assert case.approve().status == "expired"
     assert case.stripe.changes == []
     assert case.ask()["status"] == "pending"
 
 
-def test_what_stripe_refuses_has_failed_and_may_be_tried_again(case: Case) -> None:
+def test_what_stripe_refuses_has_failed_and_may_be_tried_again(case: RefundCase) -> None:
     case.stripe.rows[case.charge]["amount_refunded"] = 1
     row = case.approve()
     assert (row.status, "greater than unrefunded" in row.problem) == ("failed", True)
@@ -222,15 +222,19 @@ def test_what_stripe_refuses_has_failed_and_may_be_tried_again(case: Case) -> No
 
 
 @pytest.mark.parametrize(
-    "reply", [Reply(500, b"oops"), Reply(200, b"\x00"), Reply(409, {})], ids=["500", "odd", "409"]
+    "reply",
+    [StripeReply(500, b"oops"), StripeReply(200, b"\x00"), StripeReply(409, {})],
+    ids=["500", "odd", "409"],
 )
-def test_an_answer_that_says_nothing_leaves_the_end_unknown(case: Case, reply: Reply) -> None:
+def test_an_answer_that_says_nothing_leaves_the_end_unknown(
+    case: RefundCase, reply: StripeReply
+) -> None:
     charge = case.stripe.rows[case.charge]
-    case.stripe.misbehave = [Reply(200, charge), *[reply] * 4]
+    case.stripe.misbehave = [StripeReply(200, charge), *[reply] * 4]
     assert case.approve().status == "unknown"
 
 
-def test_a_lost_answer_is_asked_for_again_and_the_money_moves_once(case: Case) -> None:
+def test_a_lost_answer_is_asked_for_again_and_the_money_moves_once(case: RefundCase) -> None:
     case.stripe.loses_answers = True
     assert case.approve().status == "unknown"
     case.stripe.loses_answers = False
@@ -241,24 +245,24 @@ def test_a_lost_answer_is_asked_for_again_and_the_money_moves_once(case: Case) -
     assert len(ActionExecution.objects.filter(tool="stripe.refund")) == 2
 
 
-def test_a_refusal_after_a_lost_answer_does_not_make_it_a_failure(case: Case) -> None:
+def test_a_refusal_after_a_lost_answer_does_not_make_it_a_failure(case: RefundCase) -> None:
     case.stripe.loses_answers = True
     case.approve()
     case.stripe.loses_answers = False
-    case.stripe.misbehave = [Reply(401, {})]
+    case.stripe.misbehave = [StripeReply(401, {})]
     assert case.approve().status == "unknown"
 
 
 @pytest.mark.parametrize(
     ("tool", "refusal"),
     [
-        pytest.param("refund", Reply(429, {}, {"retry-after": "3600"}), id="busy"),
-        pytest.param("refund", Reply(403, {}), id="key-withdrawn"),
-        pytest.param("cancel", Reply(404, {}), id="cancelled-already"),
+        pytest.param("refund", StripeReply(429, {}, {"retry-after": "3600"}), id="busy"),
+        pytest.param("refund", StripeReply(403, {}), id="key-withdrawn"),
+        pytest.param("cancel", StripeReply(404, {}), id="cancelled-already"),
     ],
 )
 def test_a_refusal_of_the_second_try_does_not_make_it_a_failure(
-    case: Case, tool: str, refusal: Reply
+    case: RefundCase, tool: str, refusal: StripeReply
 ) -> None:
     request_id = ""
     if tool == "cancel":
@@ -278,7 +282,7 @@ def test_a_refusal_of_the_second_try_does_not_make_it_a_failure(
     assert len(case.stripe.made) == (tool == "refund")
 
 
-def test_a_cancellation_whose_answer_got_lost_is_found_done(case: Case) -> None:
+def test_a_cancellation_whose_answer_got_lost_is_found_done(case: RefundCase) -> None:
     thing = case.stripe.has("subscription", status="active")
     asked = {"subscription": thing, "at_period_end": False}
     filed = case.mcp.call("stripe.request_cancellation", asked).facts["request_id"]
@@ -288,7 +292,7 @@ def test_a_cancellation_whose_answer_got_lost_is_found_done(case: Case) -> None:
     assert (row.status, row.result) == ("done", {"id": thing, "status": "canceled"})
 
 
-def test_once_stripe_may_have_forgotten_the_key_nothing_is_tried_again(case: Case) -> None:
+def test_once_stripe_may_have_forgotten_the_key_nothing_is_tried_again(case: RefundCase) -> None:
     case.stripe.loses_answers = True
     case.approve()
     sent = len(case.stripe.changes)
@@ -299,7 +303,7 @@ def test_once_stripe_may_have_forgotten_the_key_nothing_is_tried_again(case: Cas
 
 @pytest.mark.parametrize(("sent", "status"), [("sent", "unknown"), ("", "pending")])
 def test_w07_what_a_crash_left_is_unknown_or_waits_again(
-    case: Case,
+    case: RefundCase,
     sent: str,
     status: str,
 ) -> None:
@@ -313,7 +317,7 @@ def test_w07_what_a_crash_left_is_unknown_or_waits_again(
     assert case.approve(str(row.pk)).status == "done"
 
 
-def test_what_is_under_way_is_left_alone(case: Case) -> None:
+def test_what_is_under_way_is_left_alone(case: RefundCase) -> None:
     ApprovalRequest.objects.update(
         status=ApprovalStatus.RUNNING, claim=uuid4(), claimed_at=timezone.now()
     )
@@ -323,8 +327,8 @@ def test_what_is_under_way_is_left_alone(case: Case) -> None:
     assert case.stripe.changes == []
 
 
-def test_a_failed_request_is_not_tried_next_to_its_successor_nor_after_it(case: Case) -> None:
-    case.stripe.misbehave = [Reply(200, case.stripe.rows[case.charge]), Reply(400, {})]
+def test_a_failed_request_is_not_tried_next_to_its_successor_nor_after_it(case: RefundCase) -> None:
+    case.stripe.misbehave = [StripeReply(200, case.stripe.rows[case.charge]), StripeReply(400, {})]
     failed = case.approve()
     successor = case.ask()["request_id"]
     assert successor != str(failed.pk)
@@ -334,7 +338,7 @@ def test_a_failed_request_is_not_tried_next_to_its_successor_nor_after_it(case: 
     assert len(case.stripe.made) == 1
 
 
-def test_a_connection_cannot_bury_its_admins(case: Case) -> None:
+def test_a_connection_cannot_bury_its_admins(case: RefundCase) -> None:
     row = case.row()
     many = (
         ApprovalRequest(
@@ -354,7 +358,7 @@ def test_a_connection_cannot_bury_its_admins(case: Case) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_while_stripe_is_at_it_no_lock_is_held_and_nobody_else_begins(case: Case) -> None:
+def test_while_stripe_is_at_it_no_lock_is_held_and_nobody_else_begins(case: RefundCase) -> None:
     second = billing.browser_of(billing.decider("second"))
     seen: list[tuple[str, int]] = []
 
@@ -373,7 +377,7 @@ def test_while_stripe_is_at_it_no_lock_is_held_and_nobody_else_begins(case: Case
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_admins_at_once_are_one_refund(case: Case) -> None:
+def test_two_admins_at_once_are_one_refund(case: RefundCase) -> None:
     start = Barrier(2)
     desks = [case.desk, billing.browser_of(billing.decider("second"))]
 

@@ -14,8 +14,8 @@ from foundation.ids import uuid7
 from gateway.tasks import mail_waiting
 from tests.drivers import query_plans
 from tests.drivers.grants import Grant
-from tests.drivers.reviewed_project import ReviewedProject, reviewed
-from tests.drivers.statements import Statement, asked
+from tests.drivers.reviewed_project import ReviewedProject, open_reviewed_project
+from tests.drivers.statements import Statement, record_statements
 
 TABLE = "approvals_approvalrequest"
 # Each finds a few rows, however many have ended: of one request, of the calls of a session, of the
@@ -28,7 +28,7 @@ OF_OPEN_REQUESTS = {"approvals_unannounced", "approvals_one_open"}
 @pytest.fixture
 def project(grant: Grant) -> Iterator[ReviewedProject]:
     query_plans.start_empty(ApprovalRequest)
-    with reviewed(grant) as project:
+    with open_reviewed_project(grant) as project:
         yield project
 
 
@@ -61,7 +61,7 @@ def reads_much(statement: Statement) -> list[str]:
 
 
 def test_a_call_that_needs_an_approval_searches_by_indexes_only(many: ReviewedProject) -> None:
-    with asked() as received:
+    with record_statements() as received:
         request = many.request(name="Grace")
         assert many.request(name="Grace").pk == request.pk
         settle()
@@ -74,6 +74,6 @@ def test_a_call_that_needs_an_approval_searches_by_indexes_only(many: ReviewedPr
 
 @pytest.mark.usefixtures("many")
 def test_a_search_through_all_requests_would_be_seen() -> None:
-    with asked() as received:
+    with record_statements() as received:
         assert not ApprovalRequest.objects.filter(tool="x").order_by("pk").exists()
     assert reads_much(received[-1])

@@ -12,7 +12,7 @@ from audit.models import ActionExecution
 from customers.tasks import prune_data
 from foundation.admin_urls import row_url
 from tests.drivers import billing
-from tests.drivers.billing import Case
+from tests.drivers.billing import RefundCase
 from tests.drivers.fake_vendors.stripe import Stripe
 from tests.drivers.mcp import McpClient
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def case(mcp: McpClient, stripe: Stripe) -> Case:
-    return billing.asked(mcp, stripe)
+def case(mcp: McpClient, stripe: Stripe) -> RefundCase:
+    return billing.request_refund(mcp, stripe)
 
 
 def end(row: ApprovalRequest, days: int, status: str = ApprovalStatus.DONE) -> None:
@@ -39,7 +39,7 @@ def end(row: ApprovalRequest, days: int, status: str = ApprovalStatus.DONE) -> N
         ApprovalStatus.EXPIRED,
     ],
 )
-def test_an_ended_request_is_kept_as_long_as_the_audit_log(case: Case, status: str) -> None:
+def test_an_ended_request_is_kept_as_long_as_the_audit_log(case: RefundCase, status: str) -> None:
     end(case.row(), 399, status)
     assert prune_data() == 0
     end(case.row(), 401, status)
@@ -48,18 +48,20 @@ def test_an_ended_request_is_kept_as_long_as_the_audit_log(case: Case, status: s
 
 
 @pytest.mark.parametrize("status", [ApprovalStatus.PENDING, ApprovalStatus.RUNNING])
-def test_a_request_that_is_open_is_kept(case: Case, status: str) -> None:
+def test_a_request_that_is_open_is_kept(case: RefundCase, status: str) -> None:
     end(case.row(), 9_000, status)
     assert prune_data() == 0
 
 
-def test_a_period_of_no_days_keeps_requests(case: Case, settings: Any) -> None:
+def test_a_period_of_no_days_keeps_requests(case: RefundCase, settings: Any) -> None:
     settings.HALO_RETENTION_APPROVALS_DAYS = 0
     end(case.row(), 9_000)
     assert prune_data() == 0
 
 
-def test_what_was_decided_stays_in_the_audit_log_and_its_words_in_no_history(case: Case) -> None:
+def test_what_was_decided_stays_in_the_audit_log_and_its_words_in_no_history(
+    case: RefundCase,
+) -> None:
     row = case.approve()
     assert LogEntry.objects.get(object_id=str(row.pk)).object_repr == row.summary
     end(row, 401)

@@ -79,16 +79,16 @@ def files() -> tuple[Path, ...]:
     if listed.returncode == 0 and listed.stdout:
         names = listed.stdout.decode().rstrip("\0").split("\0")
         return tuple(path for name in names if (path := ROOT / name).is_file())
-    return tuple(_below(ROOT))
+    return tuple(_files_of_folder(ROOT))
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _files_of_folder(folder: Path) -> Iterator[Path]:
     # An archive without its history has no git to ask.
     for path in folder.iterdir():
         if path.name in MADE:
             continue
         if path.is_dir():
-            yield from _below(path)
+            yield from _files_of_folder(path)
         else:
             yield path
 

@@ -18,7 +18,7 @@ ROW = re.compile(r"(?m)^\| ([A-Z]+-?[A-Z]?\d+) \| ([^|]+) \|([^|]*)\|$")
 ROWS = ROW.findall(KEY)
 
 
-def _written(prefix: str) -> str:
+def _case_id(prefix: str) -> str:
     """An id as the key has it, for how a test's name has it."""
     if prefix.startswith(("spec", "ux", "p")):
         return re.sub(r"(\d+)$", r"-\1", prefix).upper()
@@ -36,18 +36,18 @@ def _tests(path: str) -> frozenset[str]:
     )
 
 
-def _used() -> Iterator[tuple[str, str]]:
+def _cases_of_tests() -> Iterator[tuple[str, str]]:
     for file in sorted((ROOT / "tests").rglob("test_*.py")):
         path = str(file.relative_to(ROOT))
         for name in sorted(_tests(path)):
             if named := PREFIXED.match(name):
-                yield from ((_written(one), f"{path}::{name}") for one in named[1].split("_"))
+                yield from ((_case_id(one), f"{path}::{name}") for one in named[1].split("_"))
 
 
 def test_spec17_every_id_that_a_test_is_named_by_is_in_the_key() -> None:
     listed = {row[0] for row in ROWS}
     assert len(listed) > 150
-    assert [(one, test) for one, test in _used() if one not in listed] == []
+    assert [(one, test) for one, test in _cases_of_tests() if one not in listed] == []
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])

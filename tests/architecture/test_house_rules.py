@@ -35,13 +35,13 @@ def test_the_flow_is_visible_no_signal_is_received() -> None:
     found = [
         path
         for path, tree in sources.modules().items()
-        if any(name.startswith(SIGNALS) for name in imported(tree))
+        if any(name.startswith(SIGNALS) for name in imported_names(tree))
     ]
 
     assert found == []
 
 
-def imported(tree: ast.Module) -> Iterator[str]:
+def imported_names(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -54,7 +54,7 @@ def test_only_a_task_of_the_worker_sends_mail() -> None:
     senders = {
         path
         for path, tree in modules.items()
-        if any(name.startswith("django.core.mail") for name in imported(tree))
+        if any(name.startswith("django.core.mail") for name in imported_names(tree))
     }
     callers = {
         path
@@ -84,13 +84,13 @@ def test_every_exception_from_a_rule_gives_its_reason() -> None:
         f"{path}:{number} {line.strip()}"
         for path, text in sources.texts()
         if path.endswith(".py") and "/migrations/" not in path
-        for number, line in unreasoned(text.splitlines())
+        for number, line in find_unreasoned_lines(text.splitlines())
     ]
 
     assert bare == []
 
 
-def unreasoned(lines: list[str]) -> Iterator[tuple[int, str]]:
+def find_unreasoned_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
     """The lines that turn a rule off without a word why.
 
     A reason is text behind the directive, a comment in the lines directly above, or the reason
@@ -116,7 +116,7 @@ def has_reason(behind: str, above: str) -> bool:
 def test_a_directive_without_a_reason_would_be_seen() -> None:
     off = "# no" + "qa: S608"
 
-    assert list(unreasoned([f"a = 1  {off}"])) == [(1, f"a = 1  {off}")]
-    assert list(unreasoned([f"a = 1  {off}  our own words"])) == []
-    assert list(unreasoned(["# Our own words.", f"a = 1  {off}"])) == []
-    assert list(unreasoned([f"a = 1  {off}", f"b = 1  {off}  our own words"])) == []
+    assert list(find_unreasoned_lines([f"a = 1  {off}"])) == [(1, f"a = 1  {off}")]
+    assert list(find_unreasoned_lines([f"a = 1  {off}  our own words"])) == []
+    assert list(find_unreasoned_lines(["# Our own words.", f"a = 1  {off}"])) == []
+    assert list(find_unreasoned_lines([f"a = 1  {off}", f"b = 1  {off}  our own words"])) == []

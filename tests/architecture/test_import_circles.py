@@ -16,10 +16,10 @@ def imports() -> dict[str, set[str]]:
         path.removesuffix(".py").replace("/", "."): each for path, each in sources.modules().items()
     }
     named = {name.removesuffix(".__init__"): tree for name, tree in trees.items()}
-    return {name: found_in(tree, named) - {name} for name, tree in named.items()}
+    return {name: imports_of(tree, named) - {name} for name, tree in named.items()}
 
 
-def found_in(tree: ast.Module, known: Mapping[str, ast.Module]) -> set[str]:
+def imports_of(tree: ast.Module, known: Mapping[str, ast.Module]) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -34,12 +34,12 @@ def problems(path: str, text: str) -> Iterator[str]:
     """The values of a file that become links without `foundation.links`."""
     if path.endswith(".html"):
         for found in ATTRIBUTE.finditer(text):
-            yield from _unfiltered(next(filter(None, found.groups()), ""))
+            yield from _unfiltered_attributes(next(filter(None, found.groups()), ""))
     elif path.endswith(".py") and path not in {ONLY, *COPIED}:
         yield from IN_PYTHON.findall(text)
 
 
-def _unfiltered(attribute: str) -> Iterator[str]:
+def _unfiltered_attributes(attribute: str) -> Iterator[str]:
     values = ((text, value) for text in _variants(attribute) for value in VALUE.finditer(text))
     if any(not _is_safe(text[: value.start()], value[1]) for text, value in values):
         yield attribute

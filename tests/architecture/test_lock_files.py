@@ -30,7 +30,7 @@ def entries(lock: str) -> list[str]:
     return [line for line in lines if line and not line.lstrip().startswith("#")]
 
 
-def pinned(lock: str) -> dict[str, str]:
+def pinned_versions(lock: str) -> dict[str, str]:
     """Each package's name and version; asserts that its digests follow."""
     found = {}
     for entry in entries(lock):
@@ -50,7 +50,7 @@ def is_compiled(name: str) -> bool:
     return "Root-Is-Purelib: false" in wheel
 
 
-def wanted_by(lock: str) -> list[str]:
+def input_lines(lock: str) -> list[str]:
     lines = (sources.ROOT / f"{lock}.in").read_text().splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -62,7 +62,7 @@ def plain(name: str) -> str:
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_package_is_pinned_by_version_and_digest(lock: str) -> None:
-    assert len(pinned(lock)) > 20
+    assert len(pinned_versions(lock)) > 20
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -84,7 +84,7 @@ def test_no_lock_names_the_place_it_was_made_from(lock: str) -> None:
 
 
 def test_the_development_lock_holds_the_runtime_one() -> None:
-    runtime, dev = pinned("requirements/runtime"), pinned("requirements/dev")
+    runtime, dev = pinned_versions("requirements/runtime"), pinned_versions("requirements/dev")
 
     assert runtime.items() <= dev.items()
 
@@ -94,20 +94,20 @@ def test_everything_that_the_project_asks_for_is_locked() -> None:
     asked = {
         "requirements/runtime": project["project"]["dependencies"],
         "requirements/dev": project["dependency-groups"]["dev"],
-        "bench/requirements": wanted_by("bench/requirements"),
-        **{lock: wanted_by(lock) for lock in DAILY_LOCKS},
+        "bench/requirements": input_lines("bench/requirements"),
+        **{lock: input_lines(lock) for lock in DAILY_LOCKS},
     }
 
     for lock, requirements in asked.items():
         names = {plain(re.split(r"[^A-Za-z0-9._-]", each)[0]) for each in requirements}
-        assert names <= pinned(lock).keys()
+        assert names <= pinned_versions(lock).keys()
 
 
 @pytest.mark.parametrize("lock", ["requirements/runtime", "requirements/dev"])
 def test_a_lock_holds_whatever_its_distributions_require(lock: str) -> None:
     """It is installed without resolving. Extras and markers are those of this interpreter."""
-    pins = pinned(lock)
-    waiting = [Requirement(each) for each in [*asked_for(lock), *pins]]
+    pins = pinned_versions(lock)
+    waiting = [Requirement(each) for each in [*direct_dependencies(lock), *pins]]
     seen, missing = set[tuple[str, str]](), []
     while waiting:
         requirement = waiting.pop()
@@ -117,19 +117,19 @@ def test_a_lock_holds_whatever_its_distributions_require(lock: str) -> None:
             continue
         for key in {(name, extra) for extra in ("", *requirement.extras)} - seen:
             seen.add(key)
-            waiting += required_by(*key)
+            waiting += find_requirements(*key)
 
     assert missing == []
     assert len(seen) > len(pins)
 
 
-def asked_for(lock: str) -> list[str]:
+def direct_dependencies(lock: str) -> list[str]:
     project = tomllib.loads((sources.ROOT / "pyproject.toml").read_text())
     runtime: list[str] = project["project"]["dependencies"]
     return runtime + (project["dependency-groups"]["dev"] if lock.endswith("dev") else [])
 
 
-def required_by(name: str, extra: str) -> list[Requirement]:
+def find_requirements(name: str, extra: str) -> list[Requirement]:
     """What an installed distribution requires here, with this extra or without one.
 
     Nothing for one that is locked for other systems or interpreters.

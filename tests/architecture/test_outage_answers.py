@@ -16,7 +16,7 @@ from django.urls import get_resolver
 from foundation.store_failures import MESSAGE
 from mcp_protocol.revisions import Revision
 from tests.agents import application
-from tests.architecture.test_url_inventory import ADMIN, served
+from tests.architecture.test_url_inventory import ADMIN, list_routes
 from tests.drivers import grants, project_rows
 from tests.drivers.mcp import McpClient
 from tests.drivers.oauth_client import HERE, Browser, OAuthClient
@@ -61,7 +61,7 @@ def failing_database() -> Iterator[None]:
 
 def paths() -> list[str]:
     """One address for each route of the URL map, with examples for its converters."""
-    return sorted({_example(route) for route, _ in served(get_resolver())} - PROBES)
+    return sorted({_example(route) for route, _ in list_routes(get_resolver())} - PROBES)
 
 
 def _example(route: str) -> str:
@@ -172,7 +172,7 @@ MCP = ["/api/mcp", "project", "hr"]
 
 @pytest.fixture(params=MCP)
 def mcp(request: pytest.FixtureRequest, db: None) -> McpClient:  # noqa: ARG001  opens the database
-    grant = grants.granted("actions:*")
+    grant = grants.make_grant("actions:*")
     if request.param == "project":
         row = project_rows.project(grant.organization, grant.user)
         return project_rows.client(f"/{row.pk}", "halo_mt_unknown")
@@ -187,7 +187,7 @@ def test_json_rpc_errors_have_the_id_of_the_request(
     mcp: McpClient, revision: Revision, request_id: Any
 ) -> None:
     with failing_database():
-        reply = mcp.at(revision).request("tools/list", request_id=request_id)
+        reply = mcp.with_revision(revision).request("tools/list", request_id=request_id)
     assert (reply.status, reply.headers["retry-after"]) == (503, "1")
     assert reply.json["id"] == request_id
     assert reply.error == {
@@ -198,7 +198,7 @@ def test_json_rpc_errors_have_the_id_of_the_request(
 
 
 def test_each_request_of_a_batch_has_an_error_of_its_own(db: None) -> None:  # noqa: ARG001  opens the database
-    client = McpClient(grants.granted().token(), Revision.V2025_03_26)
+    client = McpClient(grants.make_grant().token(), Revision.V2025_03_26)
     batch = [{"jsonrpc": "2.0", "id": one, "method": "ping"} for one in ("a", "b")]
     with failing_database():
         reply = client.send([*batch, {"jsonrpc": "2.0", "method": "notifications/initialized"}])
@@ -209,7 +209,7 @@ def test_each_request_of_a_batch_has_an_error_of_its_own(db: None) -> None:  # n
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/aap/meta", "/aap/sessions", "/aap/session/x"])
 def test_agents_report_an_outage_as_their_errors(path: str) -> None:
-    app = application.with_key(grants.granted().organization)
+    app = application.with_key(grants.make_grant().organization)
     with failing_database():
         answer = app.send("GET", path.removeprefix("/aap"))
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
@@ -242,7 +242,7 @@ def test_a_page_does_not_deny_what_was_written_before_the_outage(
 def test_an_outage_is_reported_by_redirect_once_its_address_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    client, person = OAuthClient(), grants.granted().user
+    client, person = OAuthClient(), grants.make_grant().user
     assert client.register().status_code == 201
 
     def fail(*_given: object) -> None:

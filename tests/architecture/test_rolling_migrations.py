@@ -32,7 +32,7 @@ REMOVING: Final = (
 
 def find_problems(migration: Migration, before: ProjectState) -> Iterator[str]:
     """Yields what a process of the version before could not work with."""
-    for operation in _in_database(migration.operations):
+    for operation in _database_operations(migration.operations):
         if isinstance(operation, REMOVING):
             yield f"{operation.describe()}: the version before still uses it"
         elif isinstance(operation, migrations.AddField) and not _may_be_left_out(operation.field):
@@ -44,10 +44,10 @@ def find_problems(migration: Migration, before: ProjectState) -> Iterator[str]:
         operation.state_forwards(migration.app_label, before)
 
 
-def _in_database(operations: Sequence[Operation]) -> Iterator[Operation]:
+def _database_operations(operations: Sequence[Operation]) -> Iterator[Operation]:
     for operation in operations:
         if isinstance(operation, SeparateDatabaseAndState):
-            yield from _in_database(operation.database_operations)
+            yield from _database_operations(operation.database_operations)
         else:
             yield operation
 

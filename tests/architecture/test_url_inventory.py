@@ -174,24 +174,26 @@ OF_PACKAGES = [
 ]
 
 
-def served(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def list_routes(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Every route with the module of what answers it."""
     for entry in resolver.url_patterns:
         route = prefix + str(entry.pattern)
         if isinstance(entry, URLPattern):
             yield route, entry.callback.__module__
         else:
-            yield from served(entry, route)
+            yield from list_routes(entry, route)
 
 
 def test_exactly_these_paths_are_served() -> None:
-    outside_admin = [route for route, _ in served(get_resolver()) if not route.startswith(ADMIN)]
+    outside_admin = [
+        route for route, _ in list_routes(get_resolver()) if not route.startswith(ADMIN)
+    ]
 
     assert sorted(outside_admin) == sorted(PATHS)
 
 
 def test_nothing_of_the_oauth_toolkit_is_mounted() -> None:
-    modules = {module.partition(".")[0] for _, module in served(get_resolver())}
+    modules = {module.partition(".")[0] for _, module in list_routes(get_resolver())}
 
     assert modules & {"oauth2_provider", "rest_framework"} == set()
 

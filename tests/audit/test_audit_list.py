@@ -14,7 +14,7 @@ from audit.admin import ActionExecutionAdmin
 from audit.models import ActionExecution
 from tests.audit import calls
 from tests.drivers import query_plans
-from tests.drivers.statements import Statement, asked
+from tests.drivers.statements import Statement, record_statements
 from workspace.models import Organization, User
 
 LIST = "/admin/audit/actionexecution/"
@@ -47,7 +47,7 @@ def root(client: Client, db: None) -> Client:  # noqa: ARG001  a fixture
     return client
 
 
-def shown(http: Client, **query: str) -> list[str]:
+def shown_keys(http: Client, **query: str) -> list[str]:
     """The keys of the rows that the list shows, in its order."""
     page = http.get(LIST, query)
     # An unknown filter sends the browser back to the whole list.
@@ -68,8 +68,8 @@ def test_a16_each_filter_narrows_the_list_to_what_it_names(root: Client, name: s
     calls.put(NOW, organization_id=THEIRS, client_id="other")
     calls.put(NOW, outcome="refused", reason="agent_disabled", integration="slack")
 
-    assert shown(root, **{name: value}) == [str(wanted.pk)]
-    assert len(shown(root)) == 3
+    assert shown_keys(root, **{name: value}) == [str(wanted.pk)]
+    assert len(shown_keys(root)) == 3
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_value_that_no_row_has_shows_no_row(root: Client, name: str) -> None:
     calls.put(NOW)
     absent = "1999" if name == "period" else "absent"
 
-    assert shown(root, **{name: absent}) == []
+    assert shown_keys(root, **{name: absent}) == []
     assert "No matching calls." in root.get(LIST, {name: absent}).content.decode()
 
 
@@ -99,9 +99,9 @@ def test_a16_the_search_finds_exact_values_only(root: Client, text: str) -> None
             calls.put(NOW, **columns)
     calls.put(NOW)
 
-    assert shown(root, q=text) == [str(wanted.pk)]
-    assert shown(root, q=f" {text} ") == [str(wanted.pk)]
-    assert shown(root, q=text[:-1]) == []
+    assert shown_keys(root, q=text) == [str(wanted.pk)]
+    assert shown_keys(root, q=f" {text} ") == [str(wanted.pk)]
+    assert shown_keys(root, q=text[:-1]) == []
 
 
 def test_an_id_is_found_with_hyphens_and_without(root: Client) -> None:
@@ -109,8 +109,8 @@ def test_an_id_is_found_with_hyphens_and_without(root: Client) -> None:
     first = calls.put(NOW, request_id=key.hex)
     second = calls.put(NOW + timedelta(seconds=1), authorization_id=str(key))
 
-    assert shown(root, q=str(key)) == [str(second.pk), str(first.pk)]
-    assert shown(root, q=key.hex) == [str(second.pk), str(first.pk)]
+    assert shown_keys(root, q=str(key)) == [str(second.pk), str(first.pk)]
+    assert shown_keys(root, q=key.hex) == [str(second.pk), str(first.pk)]
 
 
 def test_the_search_box_says_what_it_matches(root: Client) -> None:
@@ -127,7 +127,7 @@ def test_filters_search_and_period_narrow_together(root: Client) -> None:
         calls.put(NOW, **others)
     calls.put(NOW - timedelta(days=40), **wanted)
 
-    found = shown(
+    found = shown_keys(
         root, outcome="refused", tool="stripe.refund", q="ada@acme.example", period="2026-11-22"
     )
     assert found == [str(match.pk)]
@@ -148,21 +148,21 @@ def test_a_period_begins_and_ends_to_the_millisecond(
     calls.put(first - timedelta(milliseconds=1))
     calls.put(beyond)
 
-    assert shown(root, period=period) == [str(one.pk) for one in inside]
+    assert shown_keys(root, period=period) == [str(one.pk) for one in inside]
 
 
 def test_periods_are_offered_within_the_first_and_the_last_row(root: Client) -> None:
     calls.put(datetime(2025, 11, 30, tzinfo=UTC))
     calls.put(datetime(2026, 2, 1, tzinfo=UTC))
 
-    def offered(**query: str) -> list[str]:
+    def offered_periods(**query: str) -> list[str]:
         specs = root.get(LIST, query).context["cl"].filter_specs
         (period,) = [one for one in specs if one.parameter_name == "period"]
         return [value for value, _label in period.lookup_choices]
 
-    assert offered() == ["2025", "2026"]
-    assert offered(period="2026") == ["2026", "2026-01", "2026-02"]
-    assert offered(period="2026-02") == ["2026", "2026-02", "2026-02-01"]
+    assert offered_periods() == ["2025", "2026"]
+    assert offered_periods(period="2026") == ["2026", "2026-01", "2026-02"]
+    assert offered_periods(period="2026-02") == ["2026", "2026-02", "2026-02-01"]
 
 
 @pytest.mark.parametrize("period", ["2026-13", "2026-02-30", "yesterday", "0000", "2026-1", "9999"])
@@ -185,7 +185,7 @@ def test_older_calls_follow_page_by_page_without_gap_or_repeat(root: Client) -> 
     assert pages == 3
 
 
-@pytest.mark.usefixtures("bounded")
+@pytest.mark.usefixtures("small_bounds")
 def test_a_search_that_ends_at_its_bound_says_so_and_can_be_continued(root: Client) -> None:
     wanted = calls.put(NOW, tool="rare", outcome="success")
     later = [calls.row(NOW + timedelta(seconds=1 + number)) for number in range(250)]
@@ -212,7 +212,7 @@ def test_made_up_tool_names_do_not_fill_the_page_with_links(root: Client) -> Non
     page = root.get(LIST).content.decode()
 
     assert page.count("?tool=made.up_") == list_filters.MAX_VALUES
-    assert len(shown(root, tool="made.up_059")) == 1
+    assert len(shown_keys(root, tool="made.up_059")) == 1
 
 
 def test_the_list_is_called_audit_log_and_shows_seconds_and_zone(root: Client) -> None:
@@ -239,14 +239,14 @@ def test_the_list_names_organizations(root: Client) -> None:
 
 
 @pytest.fixture
-def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds in proportion to a table that a test can fill."""
     monkeypatch.setattr(listing, "LOOKED_AT", 60)
     monkeypatch.setattr(list_filters, "AMONG", 60)
 
 
 @pytest.fixture
-def many(bounded: None, db: None) -> None:  # noqa: ARG001  fixtures
+def many(small_bounds: None, db: None) -> None:  # noqa: ARG001  fixtures
     """Rows enough that reading them all is a cost."""
     query_plans.start_empty(ActionExecution)
     rows = []
@@ -296,7 +296,7 @@ COMBINED = [
 @pytest.mark.usefixtures("many")
 def test_every_filter_and_search_walks_indexes_only(root: Client) -> None:
     for query in (*SINGLE, *COMBINED):
-        with asked() as received:
+        with record_statements() as received:
             assert root.get(f"{LIST}?{query}").status_code == 200, query
 
         ours = [one for one in received if "FROM action_executions WHERE" in one.sql]
@@ -313,7 +313,7 @@ def test_a_list_of_some_organizations_walks_indexes_only() -> None:
         rows = scoped
         for name, value in QueryDict(query).items():
             rows = rows.filter(**{"client_id" if name == "q" else name: value})
-        with asked() as received:
+        with record_statements() as received:
             found = listing.newest(rows, 50)
             listing.recent_values(scoped, list_filters.RECENT, 100)
             listing.span(scoped)

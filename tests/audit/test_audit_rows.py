@@ -9,7 +9,7 @@ import time_machine
 from audit.models import ActionExecution, Outcome
 from foundation.limits import Limit
 from mcp_protocol.revisions import REVISIONS, Revision
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 
 pytestmark = pytest.mark.usefixtures("lab")
@@ -64,19 +64,19 @@ def test_arguments_are_recorded_as_they_came(mcp: McpClient) -> None:
 def test_what_only_looks_and_succeeds_leaves_no_row(
     mcp: McpClient, revision: Revision, method: str
 ) -> None:
-    reply = mcp.at(revision).request(method)
-    mcp.at(revision).notify("notifications/initialized")
+    reply = mcp.with_revision(revision).request(method)
+    mcp.with_revision(revision).notify("notifications/initialized")
     assert len(rows()) == (1 if "error" in reply.json else 0)
 
 
-def over_the_limit(mcp: McpClient, _grant: Grant, settings: Any) -> None:
+def call_over_the_limit(mcp: McpClient, _grant: Grant, settings: Any) -> None:
     settings.HALO_RATE_TOOLS_CALL = Limit(1, 60)
     mcp.call("nope")
     ActionExecution.objects.all().delete()
     mcp.call("echo", {"value": 1})
 
 
-def without_the_flag(mcp: McpClient, grant: Grant, _settings: Any) -> None:
+def call_without_the_flag(mcp: McpClient, grant: Grant, _settings: Any) -> None:
     grant.switch_off("mcp_server")
     mcp.call("echo", {"value": 1})
 
@@ -88,11 +88,11 @@ def calling(name: str, **arguments: Any) -> Any:
     return call
 
 
-def bound(mcp: McpClient, _grant: Grant, _settings: Any) -> None:
+def call_with_binding(mcp: McpClient, _grant: Grant, _settings: Any) -> None:
     mcp.call("echo", {"value": 1}, meta={"bound_email": "a@example.com"})
 
 
-def out_of_scope(_mcp: McpClient, grant: Grant, _settings: Any) -> None:
+def call_out_of_scope(_mcp: McpClient, grant: Grant, _settings: Any) -> None:
     McpClient(grant.token("setup:read")).call("echo", {"value": 1})
 
 
@@ -104,13 +104,13 @@ ENDS = {
     Outcome.INTEGRATION_ERROR: calling("fail", how="integration"),
     Outcome.INPUT_REQUIRED: calling("ask"),
     Outcome.REFUSED: calling("crm.delete_contact"),
-    Outcome.RATE_LIMITED: over_the_limit,
+    Outcome.RATE_LIMITED: call_over_the_limit,
 }
 OTHER_ENDS = {
     "result_too_large": (calling("fail", how="huge"), Outcome.TOOL_ERROR),
-    "feature_disabled": (without_the_flag, Outcome.REFUSED),
-    "binding_rejected": (bound, Outcome.VALIDATION_FAILED),
-    "scope_denied": (out_of_scope, Outcome.REFUSED),
+    "feature_disabled": (call_without_the_flag, Outcome.REFUSED),
+    "binding_rejected": (call_with_binding, Outcome.VALIDATION_FAILED),
+    "scope_denied": (call_out_of_scope, Outcome.REFUSED),
     "not_connected": (calling("crm.find_contact"), Outcome.REFUSED),
     "tool_not_found": (calling("x" * 300), Outcome.NOT_FOUND),
 }
@@ -177,6 +177,6 @@ def test_no_row_and_no_event_holds_a_credential(grant: Grant) -> None:
 
 def test_the_organizations_see_only_their_own_rows(mcp: McpClient, grant: Grant) -> None:
     mcp.call("echo", {"value": 1})
-    McpClient(granted().token()).call("echo", {"value": 2})
+    McpClient(make_grant().token()).call("echo", {"value": 2})
     mine = ActionExecution.objects.filter(organization_id=str(grant.organization.pk))
     assert [row.arguments for row in mine] == [{"value": 1}]

@@ -22,7 +22,7 @@ def rows() -> list[ActionExecution]:
     return list(ActionExecution.objects.order_by("id"))
 
 
-def recorded(given: dict[str, Any]) -> Any:
+def record_arguments(given: dict[str, Any]) -> Any:
     record.execution(Actor(), Execution(arguments=given, outcome=Outcome.SUCCESS))
     return ActionExecution.objects.latest("id").arguments
 
@@ -75,7 +75,7 @@ def test_h1_a_rate_limited_row_is_small_whatever_was_sent(mcp: McpClient, settin
     ids=["ascii", "three-bytes", "list"],
 )
 def test_h1_arguments_up_to_the_limit_are_stored_in_full(given: dict[str, Any]) -> None:
-    assert recorded(given) == given
+    assert record_arguments(given) == given
 
 
 LARGE: dict[str, dict[str, Any]] = {
@@ -92,7 +92,7 @@ LARGE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("given", LARGE.values(), ids=LARGE)
 def test_h1_larger_arguments_become_their_length_and_digest(given: dict[str, Any]) -> None:
-    summary = recorded(given)
+    summary = record_arguments(given)
     assert summary.keys() == {"omitted", "kept"}
     assert summary["omitted"].keys() == {"bytes", "sha256"}
     assert summary["omitted"]["bytes"] > record.MAX_BYTES
@@ -107,7 +107,7 @@ def test_h1_the_digest_is_of_the_arguments_with_sorted_keys() -> None:
     written = json.dumps(
         {"a": 1, "b": value}, separators=(",", ":"), ensure_ascii=False, sort_keys=True
     ).encode()
-    assert recorded({"b": value, "a": 1}) == {
+    assert record_arguments({"b": value, "a": 1}) == {
         "omitted": {"bytes": len(written), "sha256": hashlib.sha256(written).hexdigest()},
         "kept": {"a": 1},
     }

@@ -24,7 +24,7 @@ def root(client: Client, db: None) -> Client:  # noqa: ARG001  a fixture
     return client
 
 
-def shown(http: Client, row: ActionExecution) -> str:
+def page_text(http: Client, row: ActionExecution) -> str:
     """The words of the page behind its sidebar, without markup."""
     content = http.get(row_url(row)).content.decode()
     main = content.partition('id="content-start"')[2]
@@ -41,7 +41,7 @@ def test_a_refusal_begins_with_what_was_missing_and_how_to_fix_it(root: Client) 
         reason="scope_denied",
         layer="scope",
     )
-    page = shown(root, row)
+    page = page_text(root, row)
 
     assert "Refused: The token lacks actions:stripe:request_refund." in page
     assert (
@@ -74,7 +74,7 @@ def test_the_page_names_who_with_links_and_how_long(root: Client) -> None:
 
 
 def test_what_a_row_does_not_hold_is_not_shown(root: Client) -> None:
-    page = shown(root, calls.put(NOW))
+    page = page_text(root, calls.put(NOW))
     for label in ("Customer", "Integration", "Refused by", "Rows returned", "How to fix it"):
         assert label not in page
     assert "Arguments None." in page
@@ -90,7 +90,7 @@ def test_arguments_are_shown_as_indented_json(root: Client) -> None:
 def test_arguments_too_large_to_store_are_shown_as_length_and_digest(root: Client) -> None:
     omitted = {"bytes": 123456, "sha256": "ab" * 32}
     row = calls.put(NOW, arguments={"omitted": omitted, "kept": {"title": "Export hangs"}})
-    page = shown(root, row)
+    page = page_text(root, row)
 
     assert "too large to store" in page
     assert "123,456 bytes" in page
@@ -107,7 +107,7 @@ def test_the_latest_ten_other_calls_of_the_connection_are_listed(root: Client) -
         for number in range(14)
     ]
     calls.put(NOW, authorization_id=str(uuid4()), tool="foreign")
-    page = shown(root, rows[13]).partition("Other calls of this connection")[2]
+    page = page_text(root, rows[13]).partition("Other calls of this connection")[2]
 
     listed = [number for number in range(14) if re.search(rf"(?<!mcp:)\btool_{number}\b", page)]
     assert listed == list(range(3, 13))
@@ -121,6 +121,6 @@ def test_every_reason_of_the_documentation_has_an_explanation() -> None:
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_an_explanation_leaves_no_name_open(root: Client, reason: str) -> None:
-    page = shown(root, calls.put(NOW, outcome="refused", reason=reason, integration="stripe"))
+    page = page_text(root, calls.put(NOW, outcome="refused", reason=reason, integration="stripe"))
     assert "{" not in page.partition("Arguments")[0]
     assert re.search(r"Refused: \w.*\.", page)

@@ -27,7 +27,7 @@ def count(detail: str, **given: Any) -> None:
     )
 
 
-def counted() -> dict[str, int]:
+def count_by_detail() -> dict[str, int]:
     return dict(SecurityEvent.objects.values_list("detail", "count"))
 
 
@@ -35,7 +35,7 @@ def counted() -> dict[str, int]:
 def test_each_detail_has_a_row_and_a_count() -> None:
     for detail in ("unknown client", "foreign redirect", "unknown client", "", "", ""):
         count(detail)
-    assert counted() == {"unknown client": 2, "foreign redirect": 1, "": 3}
+    assert count_by_detail() == {"unknown client": 2, "foreign redirect": 1, "": 3}
 
 
 @time_machine.travel(NOON, tick=False)
@@ -44,7 +44,10 @@ def test_details_beyond_the_bound_are_counted_in_one_further_row() -> None:
         count(f"made up {number}")
     count("made up 3")
     kept = {f"made up {number}": 1 for number in range(SecurityEvent.SHARED_SLOT)}
-    assert counted() == kept | {"made up 3": 2, OTHER_DETAILS: 100 - SecurityEvent.SHARED_SLOT}
+    assert count_by_detail() == kept | {
+        "made up 3": 2,
+        OTHER_DETAILS: 100 - SecurityEvent.SHARED_SLOT,
+    }
 
 
 @time_machine.travel(NOON, tick=False)
@@ -73,7 +76,7 @@ def test_counting_is_one_statement_with_and_without_a_free_slot() -> None:
         assert len(statements) == 1
 
 
-def raced(details: Sequence[str]) -> None:
+def count_at_once(details: Sequence[str]) -> None:
     """Counts one event for each detail, all at the same time and in the same minute."""
     barrier = threading.Barrier(len(details))
 
@@ -94,7 +97,7 @@ def raced(details: Sequence[str]) -> None:
 @pytest.mark.parametrize("different", [1, 3, ROWS, AT_ONCE])
 def test_24_events_at_once_lose_no_count_and_make_no_row_too_many(different: int) -> None:
     details = [f"cause {number % different}" for number in range(AT_ONCE)]
-    raced(details)
+    count_at_once(details)
     rows = list(SecurityEvent.objects.all())
     assert sum(row.count for row in rows) == AT_ONCE
     assert len(rows) == min(different, ROWS)

@@ -15,7 +15,7 @@ from tests.drivers.benchmarks import bench, short_run
 FIGURE = re.compile(r"^  (\w[\w ]*?) +(\d+)", re.MULTILINE)
 
 
-def traced(work: object) -> Trace:
+def trace_work(work: object) -> Trace:
     """What a function counts; the test's own functions are not the product's."""
     assert callable(work)
     trace = Trace()
@@ -28,7 +28,7 @@ def traced(work: object) -> Trace:
 
 
 @pytest.fixture(scope="module")
-def printed() -> dict[str, str]:
+def printed_hops() -> dict[str, str]:
     """What one run prints of each tool at each revision, by its title."""
     done = short_run("hops", "--list")
 
@@ -43,8 +43,8 @@ def figures(part: str) -> dict[str, int]:
 
 @pytest.mark.once  # on SQLite wherever it runs
 @pytest.mark.slow
-def test_every_figure_of_a_call_is_printed(printed: dict[str, str]) -> None:
-    part = printed["setup_get_jwt_sample at 2026-07-28"]
+def test_every_figure_of_a_call_is_printed(printed_hops: dict[str, str]) -> None:
+    part = printed_hops["setup_get_jwt_sample at 2026-07-28"]
     found = figures(part)
 
     assert {
@@ -76,9 +76,9 @@ LIMITS = {
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("tool", LIMITS)
 def test_a_warm_call_takes_no_more_modules_functions_and_carriers(
-    printed: dict[str, str], tool: str, revision: str
+    printed_hops: dict[str, str], tool: str, revision: str
 ) -> None:
-    found = figures(printed[f"{tool} at {revision}"])
+    found = figures(printed_hops[f"{tool} at {revision}"])
 
     assert {name: found[name] for name, limit in LIMITS[tool].items() if found[name] > limit} == {}
 
@@ -92,7 +92,7 @@ def test_a_tool_that_is_not_measured_is_refused() -> None:
 
 def test_modules_functions_and_calls_are_counted() -> None:
     peer.rate_key.cache_clear()  # what is cached is no call
-    trace = traced(lambda: [ids.sha256_hex("a"), ids.sha256_hex("b"), peer.rate_key("::1")])
+    trace = trace_work(lambda: [ids.sha256_hex("a"), ids.sha256_hex("b"), peer.rate_key("::1")])
 
     assert list(trace.modules)[:2] == ["foundation.ids", "foundation.peer"]
     assert trace.modules["foundation.ids"] == 2
@@ -102,7 +102,7 @@ def test_modules_functions_and_calls_are_counted() -> None:
 
 
 def test_objects_of_data_types_are_counted_with_their_names() -> None:
-    trace = traced(lambda: [Bucket("a", Limit.parse("1/s")), Bucket("b", Limit.parse("1/s"))])
+    trace = trace_work(lambda: [Bucket("a", Limit.parse("1/s")), Bucket("b", Limit.parse("1/s"))])
 
     assert trace.objects["Bucket"] == 2
 

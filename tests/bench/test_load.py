@@ -15,7 +15,7 @@ BROKEN = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nhello"
 
 
 def test_the_driver_counts_every_reply() -> None:
-    seen, asked = driven(lambda _count: RIGHT)
+    seen, asked = drive_server(lambda _count: RIGHT)
 
     assert (seen.answered, seen.bad) == (asked, 0)
     assert seen.answered > 0
@@ -23,25 +23,27 @@ def test_the_driver_counts_every_reply() -> None:
 
 
 def test_the_driver_sees_a_body_that_differs() -> None:
-    seen, asked = driven(lambda count: WRONG if count == 2 else RIGHT)
+    seen, asked = drive_server(lambda count: WRONG if count == 2 else RIGHT)
 
     assert (seen.answered, seen.bad, seen.complaint) == (asked, 1, "200 jello")
 
 
 def test_the_driver_sees_another_status() -> None:
-    seen, asked = driven(lambda _count: BROKEN)
+    seen, asked = drive_server(lambda _count: BROKEN)
 
     assert (seen.answered, seen.bad) == (asked, asked)
 
 
 def test_the_driver_counts_a_connection_that_broke() -> None:
-    seen, _ = driven(lambda count: b"" if count == 3 else RIGHT)
+    seen, _ = drive_server(lambda count: b"" if count == 3 else RIGHT)
 
     assert (seen.bad, seen.complaint) == (1, "1 connections broke")
 
 
 def test_the_driver_ignores_the_parts_that_vary() -> None:
-    seen, asked = driven(lambda count: WRONG if count == 2 else RIGHT, Reply(b"hello", [(0, 1)]))
+    seen, asked = drive_server(
+        lambda count: WRONG if count == 2 else RIGHT, Reply(b"hello", [(0, 1)])
+    )
 
     assert (seen.answered, seen.bad) == (asked, 0)
 
@@ -51,17 +53,17 @@ def test_the_rate_is_of_the_time_until_the_last_reply() -> None:
 
 
 def test_a_server_that_answered_nothing_has_no_rate() -> None:
-    seen, _ = driven(lambda _count: b"")
+    seen, _ = drive_server(lambda _count: b"")
 
     assert (seen.answered, seen.rate, seen.bad) == (0, 0, 2)
 
 
-def driven(answer: Answer, expected: Reply = Reply(b"hello")) -> tuple[Turn, int]:  # noqa: B008  it is frozen
+def drive_server(answer: Answer, expected: Reply = Reply(b"hello")) -> tuple[Turn, int]:  # noqa: B008  it is frozen
     """What the driver saw of a server that answers so, and how often it was asked."""
-    return asyncio.run(_driven(answer, expected))
+    return asyncio.run(_drive_server(answer, expected))
 
 
-async def _driven(answer: Answer, expected: Reply) -> tuple[Turn, int]:
+async def _drive_server(answer: Answer, expected: Reply) -> tuple[Turn, int]:
     asked = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

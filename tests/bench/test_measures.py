@@ -13,7 +13,7 @@ def turn(rate: float, *, bad: int = 0, **cpu: float) -> Turn:
     return Turn(answered=round(10 * rate), bad=bad, complaint="500 oh", cpu=cpu, **times)
 
 
-def played(*rates: tuple[float, float, float]) -> list[Round]:
+def make_rounds(*rates: tuple[float, float, float]) -> list[Round]:
     """Rounds of the baseline's first turn, the other's, and the baseline's second."""
     return [
         {"ours": turn(first), "other": turn(other), "ours again": turn(second)}
@@ -23,13 +23,13 @@ def played(*rates: tuple[float, float, float]) -> list[Round]:
 
 def test_a_ratio_is_taken_within_its_round_and_the_median_over_them() -> None:
     # The machine is twice as fast in the second round, and the ratio stays what it is.
-    drifting = played((200, 100, 200), (400, 200, 400), (300, 100, 300))
+    drifting = make_rounds((200, 100, 200), (400, 200, 400), (300, 100, 300))
 
     assert measures.rate_ratio(drifting, "ours", "other") == Spread(median=2.0, least=2.0, most=3.0)
 
 
 def test_the_baseline_counts_with_both_its_turns() -> None:
-    assert measures.rate_ratio(played((100, 100, 300)), "ours", "other").median == 2.0
+    assert measures.rate_ratio(make_rounds((100, 100, 300)), "ours", "other").median == 2.0
 
 
 def test_the_cpu_ratio_compares_all_process_groups_together() -> None:
@@ -43,7 +43,7 @@ def test_the_cpu_ratio_compares_all_process_groups_together() -> None:
 
 
 def test_the_null_check_is_the_second_turn_through_the_first() -> None:
-    check = measures.null_check(played((100, 1, 90), (100, 1, 104), (100, 1, 110)), "ours")
+    check = measures.null_check(make_rounds((100, 1, 90), (100, 1, 104), (100, 1, 110)), "ours")
 
     assert check == Spread(median=1.04, least=0.9, most=1.1)
     assert check.is_quiet
@@ -75,7 +75,7 @@ def test_the_baseline_can_be_driven_alone() -> None:
 
 
 def test_medians_of_the_baseline_are_over_both_its_turns() -> None:
-    one = played((1, 7, 2), (3, 7, 100))
+    one = make_rounds((1, 7, 2), (3, 7, 100))
 
     assert measures.median(one, "ours", "rate") == 2.5
 
@@ -93,4 +93,4 @@ def test_a_server_that_answered_nothing_voids_the_run() -> None:
 
 
 def test_there_is_no_ratio_to_a_server_that_answered_nothing() -> None:
-    assert math.isnan(measures.rate_ratio(played((100, 0, 100)), "ours", "other").median)
+    assert math.isnan(measures.rate_ratio(make_rounds((100, 0, 100)), "ours", "other").median)

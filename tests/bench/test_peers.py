@@ -13,7 +13,7 @@ PEERS = sorted((ROOT / "bench" / "peers").glob("*.py"))
 LOCKED = re.compile(r"^([a-z0-9-]+)==", re.MULTILINE)
 
 
-def imported(path: Path) -> set[str]:
+def imported_packages(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
     found = {
         each.name for node in ast.walk(tree) if isinstance(node, ast.Import) for each in node.names
@@ -28,5 +28,5 @@ def test_a_peer_imports_what_its_environment_has(path: Path) -> None:
     own = {path.name for path in ROOT.iterdir()} | {peer.stem for peer in PEERS}
 
     assert {
-        name.replace("_", "-") for name in imported(path) - own - sys.stdlib_module_names
+        name.replace("_", "-") for name in imported_packages(path) - own - sys.stdlib_module_names
     } <= locked

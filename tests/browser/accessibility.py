@@ -57,7 +57,7 @@ def findings(
         # What was open from the start has been measured.
         if has_unfolded:
             found += [f"unfolded, {scheme} {text}" for text in contrast.hard_to_read(visitor.page)]
-        found += _of_axe(visitor.page, options, weights)
+        found += _find_axe_problems(visitor.page, options, weights)
     return found
 
 
@@ -91,7 +91,9 @@ def _keep_picture(visitor: Visitor, width: str, scheme: str) -> None:
         )
 
 
-def _of_axe(page: Page, options: Mapping[str, Any], weights: frozenset[str]) -> list[str]:
+def _find_axe_problems(
+    page: Page, options: Mapping[str, Any], weights: frozenset[str]
+) -> list[str]:
     violations = page.evaluate(FIND, options)
     return [_summary(each) for each in violations if each["impact"] in weights]
 

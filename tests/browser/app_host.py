@@ -19,7 +19,7 @@ from mcp_protocol.mcp_apps import RESOURCE_META
 from tests.browser import chromium
 from tests.browser.accessibility import ALL_BUT_COLOUR, AXE, FIND
 from tests.browser.chromium import Visitor
-from tests.browser.contrast import MEASURE, Text
+from tests.browser.contrast import MEASURE, PageText
 from tools_registry.endpoint.mcp_apps import APPS
 
 HOST: Final = """<!doctype html><html lang="en"><head><title>Host</title>
@@ -83,7 +83,7 @@ class AppHost:
         """What a person reads in the app."""
         return self.frame.locator("body").inner_text()
 
-    def received(self, method: str) -> list[Any]:
+    def received_messages(self, method: str) -> list[Any]:
         sent: list[Any] = self.visitor.page.evaluate("received")
         return [one for one in sent if one.get("method") == method]
 
@@ -101,7 +101,7 @@ class AppHost:
 
     def findings(self) -> list[str]:
         """What axe-core finds, what is hard to read, and how far the app is too wide."""
-        texts = [Text(**measured) for measured in self.frame.evaluate(MEASURE)]
+        texts = [PageText(**measured) for measured in self.frame.evaluate(MEASURE)]
         found = [f"{one.text!r}: {one.ratio:.1f}" for one in texts if one.is_hard_to_read]
         self.frame.evaluate(AXE)
         found += [f"axe {one['id']}" for one in self.frame.evaluate(FIND, ALL_BUT_COLOUR)]
@@ -118,7 +118,7 @@ def showing(browser: Browser, host: AppHost, **context: Any) -> Iterator[AppHost
     }
     assert not any(RESOURCE_META["ui"]["csp"].values())
 
-    class Handler(BaseHTTPRequestHandler):
+    class DocumentHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             host.paths.append(self.path)
             body, policy = documents.get(self.path, ("", "default-src 'none'"))
@@ -131,7 +131,7 @@ def showing(browser: Browser, host: AppHost, **context: Any) -> Iterator[AppHost
         def log_message(self, *_: object) -> None:
             """Writes no log."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+    with ThreadingHTTPServer(("127.0.0.1", 0), DocumentHandler) as listening:
         thread = threading.Thread(target=listening.serve_forever, daemon=True)
         thread.start()
         url = f"http://127.0.0.1:{listening.server_address[1]}"

@@ -26,7 +26,7 @@ def waiting() -> Iterator[Callback]:
     """Listen on a free port of the loopback interface (RFC 8252 section 7.3)."""
     callback = Callback()
 
-    class Handler(BaseHTTPRequestHandler):
+    class CallbackHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path.startswith("/callback"):
                 callback.arrivals.put(callback.url.removesuffix("/callback") + self.path)
@@ -38,7 +38,7 @@ def waiting() -> Iterator[Callback]:
         def log_message(self, *_words: object) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), CallbackHandler) as server:
         callback.url = f"http://127.0.0.1:{server.server_port}/callback"
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

@@ -45,7 +45,7 @@ def find() -> str | None:
 
 
 @contextmanager
-def started(executable: str) -> Iterator[Browser]:
+def start_browser(executable: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=ALONE + AS_ROOT)
         try:
@@ -72,7 +72,7 @@ class Visitor:
         self.page.get_by_label("Password", exact=True).fill(password)
         self.page.get_by_role("button", name="Sign in", exact=True).click()
 
-    def signed_in(self, email: str = EMAIL, password: str = PASSWORD) -> "Visitor":
+    def open_and_sign_in(self, email: str = EMAIL, password: str = PASSWORD) -> "Visitor":
         self.open("/signin")
         self.sign_in(email, password)
         return self

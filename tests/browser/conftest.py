@@ -20,7 +20,7 @@ def browser() -> Iterator[Browser]:
     executable = chromium.find()
     if executable is None:
         pytest.skip("no Chromium at /usr/bin/chromium or on the PATH")
-    with chromium.started(executable) as started:
+    with chromium.start_browser(executable) as started:
         yield started
 
 

@@ -50,7 +50,7 @@ MEASURE = """() => {
 
 
 @dataclass(frozen=True)
-class Text:
+class PageText:
     """One piece of text, its colours as red, green and blue from 0 to 255."""
 
     text: str
@@ -69,9 +69,9 @@ class Text:
         return self.ratio < (LEAST_WHEN_LARGE if self.size >= 24 else LEAST)
 
 
-def texts_on(page: Page) -> list[Text]:
+def texts_on(page: Page) -> list[PageText]:
     """Every piece of text that is shown, and every field that takes some."""
-    return [Text(**measured) for measured in page.evaluate(MEASURE)]
+    return [PageText(**measured) for measured in page.evaluate(MEASURE)]
 
 
 def hard_to_read(page: Page) -> list[str]:

@@ -22,7 +22,7 @@ from tests.drivers.background_client import BackgroundClient
 from tests.drivers.fake_vendors import all_vendors, linear, stripe
 from tests.drivers.fake_vendors.all_vendors import AllVendors
 from tests.drivers.fake_vendors.contract import FakeVendor
-from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.mcp import McpClient, http_transport
 from tests.drivers.person import Person
 from tests.drivers.server import Server
 from tests.end_to_end.bare_client import BareClient
@@ -45,7 +45,7 @@ REFUND = {"payment": "ch_4711", "why": "Billed twice for March."}
 
 
 @dataclass(frozen=True)
-class Case:
+class VendorCase:
     """What an admin pastes for one vendor, the action they turn on, and a call of it."""
 
     title: str
@@ -67,7 +67,7 @@ class Case:
 
 
 CASES = [
-    Case(
+    VendorCase(
         title="HubSpot",
         label="Private app token",
         credential=FakeVendor.token,
@@ -75,7 +75,7 @@ CASES = [
         tool="hubspot.create_deal",
         arguments={"name": MARK},
     ),
-    Case(
+    VendorCase(
         title="Linear",
         label="Personal API key",
         credential=linear.KEY,
@@ -84,7 +84,7 @@ CASES = [
         arguments={"title": MARK, "description": "It says 4711."},
         settings={"Default team": "ENG"},
     ),
-    Case(
+    VendorCase(
         title="Slack",
         label="Bot token",
         credential=FakeVendor.token,
@@ -93,7 +93,7 @@ CASES = [
         arguments={"text": MARK},
         settings={"Default channel": "#support"},
     ),
-    Case(
+    VendorCase(
         title="Stripe",
         label="Secret or restricted API key",
         credential=stripe.KEY,
@@ -108,7 +108,7 @@ STRIPE = CASES[-1]
 
 @pytest.fixture(scope="module")
 def vendors(new_server: Server) -> Iterator[AllVendors]:
-    with all_vendors.opened(new_server.env) as vendors:
+    with all_vendors.open_vendors(new_server.env) as vendors:
         vendors.stripe.charge(4200, id="ch_4711")
         yield vendors
 
@@ -125,17 +125,17 @@ def client(new_server: Server, token: str) -> Iterator[BackgroundClient]:
 
 
 @pytest.fixture(scope="module")
-def signed_in(browser: Browser, new_server: Server) -> Iterator[Visitor]:
+def admin_visitor(browser: Browser, new_server: Server) -> Iterator[Visitor]:
     with chromium.visiting(browser, new_server.url) as visitor:
-        yield visitor.signed_in()
+        yield visitor.open_and_sign_in()
         assert visitor.problems == []
 
 
 @pytest.fixture
-def admin(signed_in: Visitor) -> Visitor:
+def admin(admin_visitor: Visitor) -> Visitor:
     """On the page with the switches, which the front of the admin leads to."""
-    open_switches(signed_in)
-    return signed_in
+    open_switches(admin_visitor)
+    return admin_visitor
 
 
 def open_switches(visitor: Visitor) -> None:
@@ -144,7 +144,7 @@ def open_switches(visitor: Visitor) -> None:
     expect(visitor.page.get_by_role("heading", name="Switches of Demo")).to_be_visible()
 
 
-def connect(page: Page, case: Case) -> None:
+def connect(page: Page, case: VendorCase) -> None:
     """Paste the credential and have it checked, and go back to the switches."""
     page.get_by_role("link", name=f"Connection of {case.title}").click()
     page.get_by_label(case.label).fill(case.credential)
@@ -158,23 +158,25 @@ def connect(page: Page, case: Case) -> None:
     expect(panel.get_by_text("Connected", exact=True)).to_be_visible()
 
 
-def disconnect(page: Page, case: Case) -> None:
+def disconnect(page: Page, case: VendorCase) -> None:
     page.get_by_role("link", name=f"Connection of {case.title}").click()
     page.get_by_role("button", name="Disconnect").click()
     expect(page.get_by_text(f"Disconnected {case.title}.")).to_be_visible()
 
 
-def refused_without_a_request(client: BackgroundClient, vendors: AllVendors, case: Case) -> str:
+def refused_without_a_request(
+    client: BackgroundClient, vendors: AllVendors, case: VendorCase
+) -> str:
     """The reason for which a call is refused of which the vendor never hears."""
-    before = vendors.received(case.integration)
+    before = vendors.received_requests(case.integration)
     reason = client.refusal(case.tool, case.arguments)
-    assert vendors.received(case.integration) == before
+    assert vendors.received_requests(case.integration) == before
     return reason
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.integration)
 def test_a_client_follows_from_the_first_credential_to_the_last_switch(
-    admin: Visitor, client: BackgroundClient, vendors: AllVendors, case: Case
+    admin: Visitor, client: BackgroundClient, vendors: AllVendors, case: VendorCase
 ) -> None:
     page, before = admin.page, client.tools()
     assert refused_without_a_request(client, vendors, case) == "not_connected"
@@ -183,9 +185,9 @@ def test_a_client_follows_from_the_first_credential_to_the_last_switch(
 
     press(page, case.action, f"Turned on: {case.tool}")
     client.waits_until_it_has(before | {case.tool})
-    silent = len(vendors.received(case.integration))
+    silent = len(vendors.received_requests(case.integration))
     client.call(case.tool, case.arguments)
-    assert any(case.mark in each for each in vendors.received(case.integration)[silent:])
+    assert any(case.mark in each for each in vendors.received_requests(case.integration)[silent:])
 
     press(page, case.mode, f"Turned off: Actions mode of {case.title}")
     client.waits_until_it_has(before)
@@ -202,7 +204,7 @@ def test_a_client_follows_from_the_first_credential_to_the_last_switch(
 def test_without_the_mcp_server_everything_is_forbidden(
     admin: Visitor, new_server: Server, token: str
 ) -> None:
-    client = McpClient(token, transport=over_http(new_server.mcp_url))
+    client = McpClient(token, transport=http_transport(new_server.mcp_url))
     admin.page.get_by_role("switch", name="MCP server", exact=True).click()
     expect(admin.page.get_by_role("heading", name="Turn off the MCP server?")).to_be_visible()
     assert client.request("tools/list").status == httpx2.codes.OK
@@ -279,7 +281,7 @@ def test_what_an_admin_s_own_client_asks_for_a_colleague_approves(
 
     address = hire(admin)
     with chromium.visiting(browser, new_server.url) as colleague:
-        open_request(colleague.signed_in(address, PASSWORD))
+        open_request(colleague.open_and_sign_in(address, PASSWORD))
         approve(colleague.page)
         assert colleague.problems == []
     (refund,) = vendors.stripe.made

@@ -22,13 +22,13 @@ from tests.browser import chromium
 from tests.browser.chromium import Visitor
 from tests.drivers.server import Server
 from tests.drivers.websocket_client import WebSocketClient, address
-from tests.gateway.test_demo_api import started
+from tests.gateway.test_demo_api import start_demo_api
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 
 
 @dataclass(frozen=True)
-class Project:
+class DemoProject:
     """The demo API as a project: its id, its address and a token of its owner."""
 
     id: str
@@ -41,14 +41,16 @@ class Project:
 
     def tools(self) -> list[str]:
         """The names that the official client lists."""
-        listed = self._connected(lambda client: client.list_tools())
+        listed = self._run_with_client(lambda client: client.list_tools())
         return [tool.name for tool in listed.tools]
 
     def call(self, tool: str, **arguments: Any) -> Any:
         """What a call by the official client returns as structured content."""
-        return self._connected(lambda client: client.call_tool(tool, arguments)).structured_content
+        return self._run_with_client(
+            lambda client: client.call_tool(tool, arguments)
+        ).structured_content
 
-    def _connected(self, ask: Callable[[Client], Awaitable[Any]]) -> Any:
+    def _run_with_client(self, ask: Callable[[Client], Awaitable[Any]]) -> Any:
         async def connect_and_ask() -> Any:
             async with httpx2.AsyncClient(timeout=30, headers=self.headers) as http:
                 transport = streamable_http_client(self.mcp_url, http_client=http)
@@ -61,17 +63,17 @@ class Project:
 
 
 @pytest.fixture(scope="module")
-def project(server: Server, browser: Browser, pictures: Path) -> Iterator[Project]:
+def project(server: Server, browser: Browser, pictures: Path) -> Iterator[DemoProject]:
     """A project whose owner has added a credential and may approve their own requests."""
-    with started() as (_process, api):
+    with start_demo_api() as (_process, api):
         with chromium.visiting(browser, server.url) as visitor:
-            visitor.signed_in().open("/projects")
+            visitor.open_and_sign_in().open("/projects")
             mcp_url = import_document(visitor.page, f"{api}/openapi.json", pictures)
             project_id = visitor.page.url.rpartition("/")[2]
             prepare(visitor.page, pictures)
             token = create_token(visitor, project_id)
             assert visitor.problems == []
-        yield Project(project_id, mcp_url, token)
+        yield DemoProject(project_id, mcp_url, token)
 
 
 def import_document(page: Page, url: str, pictures: Path) -> str:
@@ -126,7 +128,7 @@ def first(socket: WebSocketClient, wanted: Callable[[Any], bool]) -> Any:
 
 @pytest.mark.sqlite
 def test_a_retry_of_the_call_returns_the_result(
-    browser: Browser, server: Server, project: Project, pictures: Path
+    browser: Browser, server: Server, project: DemoProject, pictures: Path
 ) -> None:
     assert {"list_books", "create_book"} <= {*project.tools()}
     before = project.call("list_books")["total"]
@@ -137,7 +139,7 @@ def test_a_retry_of_the_call_returns_the_result(
     assert project.call("create_book", **book) == pending
 
     with chromium.visiting(browser, server.url) as visitor:
-        visitor.signed_in()
+        visitor.open_and_sign_in()
         visitor.open("/requests")
         visitor.page.get_by_role("link", name="create_book").first.click()
         approve(visitor.page, pictures, "approved")
@@ -148,7 +150,7 @@ def test_a_retry_of_the_call_returns_the_result(
 
 
 def test_the_status_url_returns_the_result(
-    browser: Browser, server: Server, project: Project, pictures: Path
+    browser: Browser, server: Server, project: DemoProject, pictures: Path
 ) -> None:
     pending = project.call("create_book", title="A page", author="Ada", price_cents=900)
     headers = {**project.headers, "Accept": "application/json"}
@@ -156,7 +158,7 @@ def test_the_status_url_returns_the_result(
     assert asked.json() == {"requestId": pending["requestId"], "status": "PENDING_APPROVAL"}
 
     with chromium.visiting(browser, server.url) as visitor:
-        visitor.signed_in()
+        visitor.open_and_sign_in()
         visitor.page.goto(pending["approvalUrl"])
         approve(visitor.page, pictures, "approved-status")
 
@@ -166,7 +168,7 @@ def test_the_status_url_returns_the_result(
 
 
 def test_a_websocket_receives_the_result(
-    browser: Browser, server: Server, project: Project, pictures: Path
+    browser: Browser, server: Server, project: DemoProject, pictures: Path
 ) -> None:
     port = int(server.url.rpartition(":")[2])
     with connect(address(port, project=project.id, token=project.token)) as connection:
@@ -177,7 +179,7 @@ def test_a_websocket_receives_the_result(
         pending = json.loads(response["result"]["content"][0]["text"])
 
         with chromium.visiting(browser, server.url) as visitor:
-            visitor.signed_in()
+            visitor.open_and_sign_in()
             visitor.page.goto(pending["approvalUrl"])
             approve(visitor.page, pictures, "approved-socket")
 

@@ -26,7 +26,7 @@ VIEWS = [
 URL = "https://halo.example/requests/019"
 
 
-def structured(value: Any, **more: Any) -> dict[str, Any]:
+def structured_result(value: Any, **more: Any) -> dict[str, Any]:
     return {"content": [], "structuredContent": value, "isError": False, **more}
 
 
@@ -48,10 +48,10 @@ def pending(**changes: Any) -> dict[str, Any]:
         **changes,
     }
     found = {"status": "PENDING_APPROVAL", "requestId": "019", "approvalUrl": URL, "message": "M"}
-    return structured(found, _meta={"approval": card})
+    return structured_result(found, _meta={"approval": card})
 
 
-PREPARED = structured(
+PREPARED = structured_result(
     {
         "confirmation_token": "secret-token",
         "expires_at": "2026-11-28T14:15:00Z",
@@ -78,7 +78,7 @@ def series(count: int, *, name: str = "tickets") -> dict[str, Any]:
         for day in range(count)
     ]
     items[-1]["complete"] = False
-    return structured(
+    return structured_result(
         {
             "items": items,
             "summary": {
@@ -99,7 +99,7 @@ def absences() -> dict[str, Any]:
         facts = {"start_date": start, "end_date": end, "status_code": status}
         return {"person_id": person, "length": 3.0, "status": status.title(), **facts, **more}
 
-    return structured(
+    return structured_result(
         {
             "data": [
                 row("per_ada", "2026-06-29", "2026-07-03", "approved", is_to_half_day=True),
@@ -169,9 +169,9 @@ def test_the_card_shows_what_is_sent_who_decides_and_until_when(browser: Browser
             assert words in host.text
         assert host.frame.locator("button, form, input").count() == 0
         host.frame.get_by_role("link", name="Open the request").click()
-        (opened,) = host.received("ui/open-link")
+        (opened,) = host.received_messages("ui/open-link")
         assert opened["params"] == {"url": URL}
-        assert host.received("tools/call") == []
+        assert host.received_messages("tools/call") == []
 
 
 @pytest.mark.parametrize("is_cut", [True, False])
@@ -282,7 +282,7 @@ def test_figures_are_bars_with_a_table_and_a_mark_at_what_is_not_over(browser: B
         assert host.frame.locator("tbody tr").count() == 30
         assert "97" not in host.frame.locator("tbody tr").first.inner_text()
         expect(host.frame.get_by_role("img", name="Tickets")).to_be_visible()
-    with showing(browser, AppHost(FIGURES, structured({"items": []}))) as host:
+    with showing(browser, AppHost(FIGURES, structured_result({"items": []}))) as host:
         host.is_shown()
         assert "No figures in this period." in host.text
 
@@ -311,7 +311,7 @@ def test_the_calendar_counts_absences_by_day_and_lists_those_of_a_day(browser: B
 def test_the_calendar_shows_the_last_month_of_an_absence_of_years(browser: Browser) -> None:
     row = {"person_id": "per_ada", "status_code": "approved", "status": "Approved", "length": 780}
     row |= {"start_date": "2024-02-10", "end_date": "2027-02-05"}
-    result = structured({"data": [row]})
+    result = structured_result({"data": [row]})
     given = {"from": "2027-02-01", "to": "2027-02-28"}
     with showing(browser, AppHost(TIME_OFF, result, input=given)) as host:
         host.is_shown()
@@ -340,7 +340,7 @@ def test_today_is_the_day_in_the_zone_of_the_host(browser: Browser, zone: str, t
 def test_an_app_answers_the_host_and_listens_to_no_one_else(browser: Browser) -> None:
     with showing(browser, AppHost(APPROVAL, pending())) as host:
         host.is_shown()
-        (sent,) = host.received("ui/initialize")
+        (sent,) = host.received_messages("ui/initialize")
         assert sent["params"]["protocolVersion"] == "2026-01-26"
         page = host.visitor.page
         page.evaluate("send({id: 'p', method: 'ping'}); send({id: 'n', method: 'no/such'})")

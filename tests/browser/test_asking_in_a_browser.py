@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.process]
 @pytest.fixture
 def person(browser: Browser, server: Server) -> Iterator[Visitor]:
     with chromium.visiting(browser, server.url) as visitor:
-        yield visitor.signed_in()
+        yield visitor.open_and_sign_in()
         assert visitor.problems == []
 
 
@@ -40,7 +40,7 @@ def test_the_pages_are_held_to_axe_and_work_without_script(
     browser: Browser, server: Server
 ) -> None:
     with chromium.visiting(browser, server.url) as visitor:
-        visitor.signed_in().open("/ask")
+        visitor.open_and_sign_in().open("/ask")
         visitor.page.get_by_role("link", name="Search tickets").click()
         visitor.page.get_by_label("From").fill("last tuesday")
         visitor.page.get_by_role("button", name="Send").click()

@@ -11,7 +11,7 @@ from foundation.admin_urls import page_url
 from tests.browser import accessibility, chromium
 from tests.drivers.evaluation import evaluate
 from tests.drivers.fake_vendors.stripe import Stripe, serving
-from tests.drivers.mcp import PATH, McpClient, over_http
+from tests.drivers.mcp import PATH, McpClient, http_transport
 from tests.drivers.server import PASSWORD, Server
 from tests.drivers.servers import vendor_port
 
@@ -23,7 +23,7 @@ CONNECTED = """
 from tests.drivers import billing, grants
 from workspace import organizations
 from workspace.models import Role, User
-grant = grants.granted("actions:*", client_name="An editor")
+grant = grants.make_grant("actions:*", client_name="An editor")
 billing.connect(grant)
 admin = User.objects.create_user("admin-of-" + grant.user.email, {password!r})
 organizations.join(grant.organization, admin, role=Role.ADMIN)
@@ -32,7 +32,7 @@ print(grant.token(), admin.email)
 
 
 @dataclass(frozen=True)
-class Office:
+class BillingOffice:
     """An organization's client, the address of its admin, and the vendor."""
 
     client: McpClient
@@ -41,14 +41,14 @@ class Office:
 
 
 @pytest.fixture(scope="module")
-def office(server: Server) -> Iterator[Office]:
+def office(server: Server) -> Iterator[BillingOffice]:
     with serving(vendor_port(server.env, "stripe")) as (stripe, _url):
         token, admin = evaluate(server.env, CONNECTED.format(password=PASSWORD)).split()
-        client = McpClient(token).through(over_http(f"{server.url}{PATH}"))
-        yield Office(client, admin, stripe)
+        client = McpClient(token).with_transport(http_transport(f"{server.url}{PATH}"))
+        yield BillingOffice(client, admin, stripe)
 
 
-def ask(office: Office, amount: int) -> str:
+def ask(office: BillingOffice, amount: int) -> str:
     asked = {
         "payment": office.stripe.charge(amount),
         "reason": "requested_by_customer",
@@ -59,11 +59,11 @@ def ask(office: Office, amount: int) -> str:
 
 
 def test_an_admin_approves_a_refund(
-    browser: Browser, server: Server, office: Office, pictures: Path
+    browser: Browser, server: Server, office: BillingOffice, pictures: Path
 ) -> None:
     path = ask(office, 4200)
     with chromium.visiting(browser, server.url) as visitor:
-        visitor.signed_in(office.admin)
+        visitor.open_and_sign_in(office.admin)
         page = visitor.page
         visitor.open("/admin/approvals/approvalrequest/")
         page.screenshot(path=pictures / "billing-list.png", full_page=True)
@@ -82,21 +82,21 @@ def test_an_admin_approves_a_refund(
 
 @pytest.mark.parametrize("word", ["change", "approve", "decline"])
 def test_its_pages_can_be_read_by_everybody(
-    browser: Browser, server: Server, office: Office, word: str
+    browser: Browser, server: Server, office: BillingOffice, word: str
 ) -> None:
     path = ask(office, 1000).replace("/change/", f"/{word}/")
     with chromium.visiting(browser, server.url) as visitor:
-        visitor.signed_in(office.admin).open(path)
+        visitor.open_and_sign_in(office.admin).open(path)
         assert accessibility.findings(visitor) == []
         assert visitor.problems == []
 
 
 def test_the_list_shows_whole_summaries_and_statuses(
-    browser: Browser, server: Server, office: Office
+    browser: Browser, server: Server, office: BillingOffice
 ) -> None:
     ask(office, 1000)
     with chromium.visiting(browser, server.url) as visitor:
-        visitor.signed_in(office.admin).open("/admin/approvals/approvalrequest/")
+        visitor.open_and_sign_in(office.admin).open("/admin/approvals/approvalrequest/")
         assert accessibility.findings(visitor) == []
         for size in (chromium.DESKTOP, chromium.PHONE):
             visitor.page.set_viewport_size(size)

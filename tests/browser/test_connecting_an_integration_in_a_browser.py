@@ -39,7 +39,7 @@ def workplace(laboratory: Laboratory) -> Iterator[Workplace]:
 @pytest.fixture
 def admin(browser: Browser, workplace: Workplace) -> Iterator[Visitor]:
     with chromium.visiting(browser, workplace.url) as visitor:
-        yield visitor.signed_in(workplace.email)
+        yield visitor.open_and_sign_in(workplace.email)
         assert visitor.problems == []
 
 

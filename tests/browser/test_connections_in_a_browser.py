@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.callback import Callback
-from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.mcp import McpClient, http_transport
 from tests.drivers.server import EMAIL, PASSWORD, Server
 from tests.end_to_end.bare_client import BareClient
 
@@ -34,7 +34,7 @@ def page(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
-def connected(page: Page, server: Server, program: Callback, name: str) -> McpClient:
+def connect_client(page: Page, server: Server, program: Callback, name: str) -> McpClient:
     """A client that registered, was approved in the browser and got its token."""
     client = BareClient(server, name, program.url, "docs:read setup:read")
     page.goto(client.authorize_url)
@@ -44,13 +44,13 @@ def connected(page: Page, server: Server, program: Callback, name: str) -> McpCl
         page.get_by_role("button", name="Sign in").click()
     page.get_by_role("button", name="Approve").click()
     tokens = client.redeem(program.arrival())
-    return McpClient(tokens["access_token"], transport=over_http(server.mcp_url))
+    return McpClient(tokens["access_token"], transport=http_transport(server.mcp_url))
 
 
 def test_a_person_narrows_and_then_disconnects_a_client(
     page: Page, server: Server, program: Callback
 ) -> None:
-    client = connected(page, server, program, "Kitchen terminal")
+    client = connect_client(page, server, program, "Kitchen terminal")
     assert client.call("setup_get_install_snippet").status == 200
     page.goto(f"{server.url}/")
     page.get_by_role("link", name="Connections").click()
@@ -70,8 +70,8 @@ def test_a_person_narrows_and_then_disconnects_a_client(
 def test_the_pages_fit_narrow_screens_with_targets_a_finger_can_hit(
     page: Page, server: Server, program: Callback
 ) -> None:
-    connected(page, server, program, LONG_NAME)
-    connected(page, server, program, "Second")
+    connect_client(page, server, program, LONG_NAME)
+    connect_client(page, server, program, "Second")
     page.goto(f"{server.url}/connections")
     links = [
         page.get_by_role("link", name=f"{what} {LONG_NAME}").first.get_attribute("href")

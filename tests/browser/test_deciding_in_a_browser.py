@@ -7,7 +7,7 @@ from tests.browser import accessibility, chromium
 from tests.drivers import project_rows
 from tests.drivers.accounts import Account, open_account
 from tests.drivers.evaluation import evaluate
-from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.mcp import McpClient, http_transport
 from tests.drivers.server import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
@@ -39,7 +39,7 @@ def projects(server: Server, account: Account) -> tuple[McpClient, str]:
     """A client of the one project, and the id of the other one."""
     code = PROJECTS.format(organization=account.organization, email=account.email)
     called, token, edited = evaluate(server.env, code).split()
-    return McpClient(token).through(over_http(f"{server.url}/{called}")), edited
+    return McpClient(token).with_transport(http_transport(f"{server.url}/{called}")), edited
 
 
 def test_a_decision_appears_on_every_open_page_of_the_request(
@@ -49,7 +49,7 @@ def test_a_decision_appears_on_every_open_page_of_the_request(
     asked = projects[0].call(tool, {"id": "u" * 400}).facts
     path = f"/requests/{asked['requestId']}"
     with chromium.visiting(browser, server.url) as visitor:
-        visitor.signed_in(account.email)
+        visitor.open_and_sign_in(account.email)
         visitor.open("/requests")
         assert accessibility.findings(visitor) == []
         page = visitor.page
@@ -72,7 +72,7 @@ def test_a_policy_is_edited_on_a_phone(
     browser: Browser, server: Server, account: Account, projects: tuple[McpClient, str]
 ) -> None:
     with chromium.visiting(browser, server.url, viewport=chromium.PHONE) as visitor:
-        visitor.signed_in(account.email)
+        visitor.open_and_sign_in(account.email)
         visitor.open(f"/projects/{projects[1]}/policy")
         page = visitor.page
         page.get_by_label("Tools").fill("delete_*")

@@ -113,7 +113,7 @@ class Visitors:
 @pytest.fixture(scope="module")
 def all_visitors(browser: Browser, server: Server) -> Iterator[Visitors]:
     member, newcomer = (f"{name}-{token_hex(4)}@example.com" for name in ("member", "newcomer"))
-    with admin_pages.opened(server) as admins:
+    with admin_pages.open_admin_pages(server) as admins:
         admins.hire(email=member, organizations=2)
         admins.hire(email=newcomer, organizations=0)
     for name in (LONG_NAME, "Second"):
@@ -130,7 +130,7 @@ def all_visitors(browser: Browser, server: Server) -> Iterator[Visitors]:
             for who in (*people, "anyone")
         }
         for who, (email, password) in people.items():
-            visitors[who].signed_in(email, password)
+            visitors[who].open_and_sign_in(email, password)
         # It requests nothing that changes data, so its page offers that as well.
         client = BareClient(server, LONG_NAME)
         yield Visitors(server, visitors, client)
@@ -184,7 +184,7 @@ def test_a_page_for_an_admin(visitors: Visitors, path: str) -> None:
     assert accessibility.findings(visitors.show("admin", path), weights) == []
 
 
-def unticked(visitors: Visitors) -> Visitor:
+def approve_nothing(visitors: Visitors) -> Visitor:
     visitor = visitors.show("member", "{consent}")
     page = visitor.page
     for box in page.get_by_role("checkbox").all():
@@ -345,7 +345,13 @@ def other_page(page: Page) -> Iterator[Page]:
     other.close()
 
 
-FOR_PEOPLE = [unticked, narrowed_to_nothing, unknown_to_sign_in, stale_form, form_sent_astray]
+FOR_PEOPLE = [
+    approve_nothing,
+    narrowed_to_nothing,
+    unknown_to_sign_in,
+    stale_form,
+    form_sent_astray,
+]
 FOR_PEOPLE += [failed_job, policy, opening_of_a_tool, stale_policy, stale_settings]
 FOR_PEOPLE += [page_of_an_older_version]
 OF_ADMINS = [one_call, one_person, one_organization, one_customer, one_erasure, stale_customer]

@@ -36,7 +36,7 @@ def look(visitor: Visitor) -> None:
 
 def test_a_file_is_previewed_confirmed_and_imported(browser: Browser, server: Server) -> None:
     with chromium.visiting(browser, server.url) as visitor:
-        page = visitor.signed_in().page
+        page = visitor.open_and_sign_in().page
         visitor.open("/admin/workspace/dataimport/add/?kind=companies")
         with page.expect_download() as download:
             page.get_by_role("link", name="Download a template for companies").click()
@@ -61,7 +61,7 @@ def test_a_file_that_is_unclear_is_corrected_and_imported_in_part(
     browser: Browser, server: Server
 ) -> None:
     with chromium.visiting(browser, server.url) as visitor:
-        page = visitor.signed_in().page
+        page = visitor.open_and_sign_in().page
         visitor.open("/admin/workspace/dataimport/add/?kind=companies")
         upload(page, "companies.csv", UNCLEAR.encode())
 

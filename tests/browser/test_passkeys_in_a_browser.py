@@ -43,7 +43,7 @@ def press(visitor: Visitor, name: str) -> None:
     visitor.page.get_by_role("button", name=name, exact=True).click()
 
 
-def confirmed(visitor: Visitor, link: str) -> None:
+def follow_and_confirm(visitor: Visitor, link: str) -> None:
     """Follow a link of the security page, and say again that it is you where that is asked."""
     visitor.open(SECURITY)
     visitor.page.get_by_role("link", name=link).click()
@@ -55,7 +55,7 @@ def confirmed(visitor: Visitor, link: str) -> None:
 
 
 def add_passkey(visitor: Visitor) -> None:
-    confirmed(visitor, "Add a passkey")
+    follow_and_confirm(visitor, "Add a passkey")
     visitor.page.get_by_label("Name").fill("Phone")
     press(visitor, "Add a passkey")
     expect(visitor.page.get_by_role("heading", name="Recovery codes")).to_be_visible()
@@ -65,7 +65,7 @@ def add_passkey(visitor: Visitor) -> None:
 
 
 def remove_passkey(visitor: Visitor) -> None:
-    confirmed(visitor, "Remove Phone")
+    follow_and_confirm(visitor, "Remove Phone")
     press(visitor, "Remove")
     expect(visitor.page.get_by_text("Passkey removed.")).to_be_visible()
 
@@ -73,7 +73,7 @@ def remove_passkey(visitor: Visitor) -> None:
 def test_a_passkey_is_added_signs_in_and_leads_to_the_consent_page(
     person: Visitor, new_server: Server
 ) -> None:
-    add_passkey(person.signed_in())
+    add_passkey(person.open_and_sign_in())
     look(person)
     press(person, "Sign out")
 
@@ -97,8 +97,8 @@ def test_a_device_that_does_not_recognise_its_owner_gets_a_message(
 ) -> None:
     with chromium.visiting(browser, new_server.url) as visitor:
         attach(visitor, isUserVerified=False)
-        visitor.signed_in()
-        confirmed(visitor, "Add a passkey")
+        visitor.open_and_sign_in()
+        follow_and_confirm(visitor, "Add a passkey")
         look(visitor)
         press(visitor, "Add a passkey")
         expect(visitor.page.get_by_role("alert")).to_contain_text("No passkey was created")
@@ -114,8 +114,8 @@ def test_without_script_everything_but_passkeys_works(browser: Browser, new_serv
     """From adding an app to signing in with it, and every page of it on the way looked at."""
     given = {"viewport": chromium.PHONE, "java_script_enabled": False}
     with chromium.visiting(browser, new_server.url, **given) as visitor:
-        visitor.signed_in()
-        confirmed(visitor, "Add an app")
+        visitor.open_and_sign_in()
+        follow_and_confirm(visitor, "Add an app")
         assert accessibility.hard_to_use(visitor) == []
         secret = visitor.page.locator("pre code").inner_text()
         visitor.page.get_by_label("Code", exact=True).fill(code(secret))
@@ -132,7 +132,7 @@ def test_without_script_everything_but_passkeys_works(browser: Browser, new_serv
         assert accessibility.hard_to_use(visitor) == []
         visitor.page.get_by_label("Code", exact=True).fill(recovery)
         press(visitor, "Sign in")
-        confirmed(visitor, "Remove the app")
+        follow_and_confirm(visitor, "Remove the app")
         assert accessibility.hard_to_use(visitor) == []
         press(visitor, "Remove")
         expect(visitor.page.get_by_text("Authenticator app removed.")).to_be_visible()

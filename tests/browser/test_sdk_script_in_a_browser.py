@@ -18,7 +18,7 @@ from playwright.sync_api import Browser
 from tests.browser import chromium
 from tests.browser.chromium import Visitor
 from tests.drivers.evaluation import evaluate
-from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.mcp import McpClient, http_transport
 from tests.drivers.person import Person
 from tests.drivers.server import Server
 from tests.end_to_end.bare_client import BareClient
@@ -45,7 +45,7 @@ print(organizations.identity_secret(Organization.objects.get(pk="{}")))
 
 
 @dataclass
-class Shop:
+class SnippetSite:
     """A site of an organization: one page, with this snippet, under a strict policy."""
 
     snippet: str
@@ -67,16 +67,16 @@ class Shop:
 def keys(server: Server) -> dict[str, Any]:
     """What the tool returns to a connected client."""
     token = BareClient(server, scope="setup:read").connect(Person())
-    client = McpClient(token, transport=over_http(server.mcp_url))
+    client = McpClient(token, transport=http_transport(server.mcp_url))
     facts: dict[str, Any] = client.call("setup_get_install_snippet").facts
     return facts
 
 
 @pytest.fixture
-def shop(server: Server, keys: dict[str, Any]) -> Iterator[Shop]:
-    site = Shop(keys["snippet"], server.url)
+def shop(server: Server, keys: dict[str, Any]) -> Iterator[SnippetSite]:
+    site = SnippetSite(keys["snippet"], server.url)
 
-    class Handler(BaseHTTPRequestHandler):
+    class SnippetHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = (PAGE % site.snippet).encode()
             self.send_response(200)
@@ -89,7 +89,7 @@ def shop(server: Server, keys: dict[str, Any]) -> Iterator[Shop]:
         def log_message(self, *_: object) -> None:
             """Writes no log."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+    with ThreadingHTTPServer(("127.0.0.1", 0), SnippetHandler) as listening:
         thread = threading.Thread(target=listening.serve_forever, daemon=True)
         thread.start()
         site.url = f"http://127.0.0.1:{listening.server_address[1]}"
@@ -108,13 +108,13 @@ def events(server: Server, count: int) -> list[list[Any]]:
         time.sleep(0.2)  # no event: the rows are in another process
 
 
-def open_shop(visitor: Visitor, shop: Shop) -> None:
+def open_shop(visitor: Visitor, shop: SnippetSite) -> None:
     visitor.open(f"{shop.url}/prices?email=private#top")
     visitor.page.wait_for_function("window.HaloAgents !== undefined")
 
 
 def test_the_snippet_of_the_tool_records_what_a_person_does(
-    visitor: Visitor, server: Server, shop: Shop, keys: dict[str, Any]
+    visitor: Visitor, server: Server, shop: SnippetSite, keys: dict[str, Any]
 ) -> None:
     secret = evaluate(server.env, SECRET.format(keys["organization_id"])).strip()
     token = jwt.encode({"user_id": "42", "exp": time.time() + 600}, secret, algorithm="HS256")
@@ -144,7 +144,7 @@ def test_the_snippet_of_the_tool_records_what_a_person_does(
     "said", ["navigator, 'globalPrivacyControl', true", "navigator, 'doNotTrack', '1'"]
 )
 def test_nothing_is_recorded_of_a_person_who_objects(
-    browser: Browser, server: Server, shop: Shop, said: str
+    browser: Browser, server: Server, shop: SnippetSite, said: str
 ) -> None:
     target, name, value = said.split(", ")
     with chromium.visiting(browser, server.url) as visitor:
@@ -162,7 +162,9 @@ def test_nothing_is_recorded_of_a_person_who_objects(
     assert not [row for row in events(server, 0) if row[1].startswith(shop.url)]
 
 
-def test_a_batch_that_fails_is_sent_again(visitor: Visitor, server: Server, shop: Shop) -> None:
+def test_a_batch_that_fails_is_sent_again(
+    visitor: Visitor, server: Server, shop: SnippetSite
+) -> None:
     before, failures = len(events(server, 0)), []
 
     def refuse(route: Any) -> None:

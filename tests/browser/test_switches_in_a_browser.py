@@ -10,7 +10,7 @@ from tests.browser import accessibility, chromium
 from tests.browser.chromium import Visitor
 from tests.drivers import switches_page
 from tests.drivers.fixture_server import Laboratory
-from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.mcp import McpClient, http_transport
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 
@@ -47,10 +47,10 @@ def path(lab_server: Laboratory) -> str:
 
 
 @pytest.fixture
-def unscripted(browser: Browser, lab_server: Laboratory) -> Iterator[Page]:
+def page_without_scripts(browser: Browser, lab_server: Laboratory) -> Iterator[Page]:
     url = lab_server.server.url
     with chromium.visiting(browser, url, java_script_enabled=False) as visitor:
-        yield visitor.signed_in(lab_server.account.email).page
+        yield visitor.open_and_sign_in(lab_server.account.email).page
 
 
 def switch(page: Page, name: str) -> str | None:
@@ -63,24 +63,26 @@ def press(page: Page, name: str, then: str) -> None:
 
 
 def test_the_first_page_of_the_admin_uses_the_whole_width(
-    unscripted: Page, lab_server: Laboratory
+    page_without_scripts: Page, lab_server: Laboratory
 ) -> None:
-    unscripted.goto(f"{lab_server.server.url}/admin/")
-    modules = unscripted.locator("#content-main > .module")
+    page_without_scripts.goto(f"{lab_server.server.url}/admin/")
+    modules = page_without_scripts.locator("#content-main > .module")
     boxes = [box for box in (one.bounding_box() for one in modules.all()) if box]
     assert len({box["x"] for box in boxes}) > 1, "the lists are in one column"
     # At 1280 px; the text column of Django ends at 640.
     assert max(box["x"] + box["width"] for box in boxes) > 1_200
     for width in (390, 2200):
-        unscripted.set_viewport_size({"width": width, "height": 900})
-        assert not unscripted.evaluate(
+        page_without_scripts.set_viewport_size({"width": width, "height": 900})
+        assert not page_without_scripts.evaluate(
             "document.documentElement.scrollWidth > document.documentElement.clientWidth"
         )
 
 
-def test_a_client_s_list_follows_every_click(unscripted: Page, lab_server: Laboratory) -> None:
-    client = McpClient(lab_server.token, transport=over_http(lab_server.server.mcp_url))
-    page = unscripted
+def test_a_client_s_list_follows_every_click(
+    page_without_scripts: Page, lab_server: Laboratory
+) -> None:
+    client = McpClient(lab_server.token, transport=http_transport(lab_server.server.mcp_url))
+    page = page_without_scripts
     page.goto(f"{lab_server.server.url}/admin/")
     page.get_by_role("link", name="Integrations and their switches").click()
     expect(page.get_by_role("heading", name="Switches of")).to_be_visible()
@@ -105,11 +107,11 @@ def test_a_client_s_list_follows_every_click(unscripted: Page, lab_server: Labor
 
 
 def test_a_refused_call_leads_to_the_switch_that_opens_it(
-    unscripted: Page, lab_server: Laboratory
+    page_without_scripts: Page, lab_server: Laboratory
 ) -> None:
-    client = McpClient(lab_server.token, transport=over_http(lab_server.server.mcp_url))
+    client = McpClient(lab_server.token, transport=http_transport(lab_server.server.mcp_url))
     assert client.call("crm.create_deal").error["data"]["reason"] == "agent_disabled"
-    page = unscripted
+    page = page_without_scripts
     page.goto(f"{lab_server.server.url}/admin/audit/actionexecution/")
     page.locator("#result_list tbody a").first.click()
     page.get_by_role("link", name="Why?").click()
@@ -129,10 +131,10 @@ def look(visitor: Visitor) -> None:
 
 
 def test_the_pages_are_fit_to_be_seen(browser: Browser, lab_server: Laboratory, path: str) -> None:
-    client = McpClient(lab_server.token, transport=over_http(lab_server.server.mcp_url))
+    client = McpClient(lab_server.token, transport=http_transport(lab_server.server.mcp_url))
     client.call("counter.stand_by", {"file": ""})
     with chromium.visiting(browser, lab_server.server.url) as visitor:
-        visitor.signed_in(lab_server.account.email)
+        visitor.open_and_sign_in(lab_server.account.email)
         for address in (path, f"{path}?q=contact", f"{switches_page.WHY}?token=person", "/admin/"):
             visitor.open(address)
             look(visitor)

@@ -35,7 +35,7 @@ def member_of_two(browser: Browser, server: Server) -> Iterator[Visitor]:
         server.env, JOIN.format(name=QUIET, organization=account.organization, email=account.email)
     )
     with chromium.visiting(browser, server.url, viewport=chromium.PHONE) as visitor:
-        yield visitor.signed_in(account.email)
+        yield visitor.open_and_sign_in(account.email)
         assert visitor.problems == []
 
 

@@ -17,8 +17,8 @@ from tests.clients.strict_flow import (
     CALLBACK,
     NARROWED,
     TOOLS_LIST,
+    FlowOutcome,
     Journey,
-    Outcome,
     Refused,
 )
 
@@ -37,8 +37,8 @@ class Traveller:
 
     @classmethod
     def registered_at(cls, journey: Journey) -> Self:
-        resource = discovered(journey.mcp_url)
-        metadata = described(resource["authorization_servers"][0])
+        resource = discover_resource(journey.mcp_url)
+        metadata = fetch_server_metadata(resource["authorization_servers"][0])
         registered = registration(metadata["registration_endpoint"], journey.auth_method)
         method = registered["token_endpoint_auth_method"]
         session = OAuth2Session(
@@ -88,37 +88,37 @@ class Traveller:
         assert (reply.status_code, reply.content) == (200, b"")
 
 
-def travel(journey: Journey) -> Outcome:
+def travel(journey: Journey) -> FlowOutcome:
     """Go the whole way. Raises Refused where the person says no."""
     client = Traveller.registered_at(journey)
     with client.session:
         first = client.connect()
-        tools = listed(journey.mcp_url, first["access_token"]).json()["result"]["tools"]
+        tools = list_tools(journey.mcp_url, first["access_token"]).json()["result"]["tools"]
         second = client.refresh(first["refresh_token"])
-        return Outcome(
+        return FlowOutcome(
             auth_method=client.registered["token_endpoint_auth_method"],
             secret="client_secret" in client.registered,
             scopes=(first["scope"], second["scope"]),
             tools=tuple(tool["name"] for tool in tools),
             rotated=first["refresh_token"] != second["refresh_token"],
-            refused=ended(client, first["refresh_token"], second["refresh_token"]),
-            status=listed(journey.mcp_url, second["access_token"]).status_code,
+            refused=end_family(client, first["refresh_token"], second["refresh_token"]),
+            status=list_tools(journey.mcp_url, second["access_token"]).status_code,
         )
 
 
-def discovered(mcp_url: str) -> dict[str, Any]:
+def discover_resource(mcp_url: str) -> dict[str, Any]:
     """The resource's metadata, found by its challenge (RFC 9728 section 5.1)."""
-    challenge = listed(mcp_url, "unknown").headers["WWW-Authenticate"]
+    challenge = list_tools(mcp_url, "unknown").headers["WWW-Authenticate"]
     named = re.search(r'resource_metadata="([^"]+)"', challenge)
     assert named, challenge
-    document = fetched(named[1])
+    document = fetch_json(named[1])
     assert document["resource"] == mcp_url
     return document
 
 
-def described(issuer: str) -> dict[str, Any]:
+def fetch_server_metadata(issuer: str) -> dict[str, Any]:
     """The authorization server's metadata as Authlib validates it, member by member."""
-    metadata = fetched(rfc8414.get_well_known_url(issuer, external=True))
+    metadata = fetch_json(rfc8414.get_well_known_url(issuer, external=True))
     assert metadata["issuer"] == issuer
     rfc8414.AuthorizationServerMetadata(metadata).validate(
         metadata_classes=[rfc9207.AuthorizationServerMetadata]
@@ -139,7 +139,7 @@ def registration(endpoint: str, auth_method: str) -> dict[str, Any]:
     return cast("dict[str, Any]", reply.json())
 
 
-def ended(client: Traveller, first: str, newest: str) -> str:
+def end_family(client: Traveller, first: str, newest: str) -> str:
     """End the family; returns the error code with which one more refresh is refused."""
     if client.journey.ending == "revoke":
         client.revoke(newest)
@@ -153,12 +153,12 @@ def ended(client: Traveller, first: str, newest: str) -> str:
     return ""
 
 
-def fetched(address: str) -> dict[str, Any]:
+def fetch_json(address: str) -> dict[str, Any]:
     reply = requests.get(address, timeout=SECONDS, allow_redirects=False)
     assert (reply.status_code, reply.headers["Content-Type"]) == (200, "application/json")
     return cast("dict[str, Any]", reply.json())
 
 
-def listed(mcp_url: str, token: str) -> requests.Response:
+def list_tools(mcp_url: str, token: str) -> requests.Response:
     headers = {"Authorization": f"Bearer {token}", "Accept": ACCEPTED}
     return requests.post(mcp_url, json=TOOLS_LIST, headers=headers, timeout=SECONDS)

@@ -41,7 +41,7 @@ class Trip:
     revision: str
 
 
-def taken(client: RealClient, server: Server, folder: Path) -> Trip:
+def take_trip(client: RealClient, server: Server, folder: Path) -> Trip:
     """Send a client to a server. Raises Unavailable, or AssertionError with what it said."""
     findings = client.travel(Tour(server.mcp_url, folder))
     revision, *call = json.loads(evaluate(server.env, LAST_CALL))
@@ -53,7 +53,7 @@ def row(client: RealClient, server: Server) -> str:
     """The line of a client after it was sent."""
     with tempfile.TemporaryDirectory(prefix="halo-client-") as folder:
         try:
-            trip = taken(client, server, Path(folder))
+            trip = take_trip(client, server, Path(folder))
         except Exception as problem:  # noqa: BLE001  whatever it is, it belongs to this client
             sys.stderr.write(f"{client.label}: {problem}\n")
             return line(client, "-", FAILED)
@@ -65,7 +65,7 @@ def line(client: RealClient, revision: str, result: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def written(page: str, rows: Sequence[str], rule: str = RULE) -> str:
+def replace_rows(page: str, rows: Sequence[str], rule: str = RULE) -> str:
     """The page with these rows in the table with this rule."""
     before, found, after = page.partition(f"\n{rule}\n")
     assert found, "the page has no table"
@@ -83,7 +83,7 @@ def main() -> int:
             running(Path(folder), {**RAISED, **settings}) as server,
         ):
             rows += [row(client, server) for client in clients]
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
+    PAGE.write_text(replace_rows(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
     sys.stdout.write("\n".join(rows) + "\n")
     return 0 if all(each.endswith(f" {PASSED} |") for each in rows) else 1
 

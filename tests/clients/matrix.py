@@ -86,7 +86,7 @@ def python(module: str, *settings: str) -> Travel:
     def travel(given: Tour) -> Findings:
         words = [sys.executable, "-m", f"tests.clients.{module}", *settings]
         words += [given.mcp_url, str(given.callback)]
-        return findings(real_client_flow.said_by(words, given, PYTHONPATH=str(ROOT)))
+        return findings(real_client_flow.output_of(words, given, PYTHONPATH=str(ROOT)))
 
     return travel
 
@@ -100,23 +100,23 @@ def fastmcp(given: Tour) -> Findings:
 def typescript(generation: str, mode: str, given: Tour) -> Findings:
     words = [program(), str(FOLDER / "typescript.mjs"), generation, mode]
     words += [given.mcp_url, str(given.callback)]
-    return findings(real_client_flow.said_by(words, given, QUESTION=QUESTION))
+    return findings(real_client_flow.output_of(words, given, QUESTION=QUESTION))
 
 
 def inspector(era: str, given: Tour) -> Findings:
     """The Inspector's command line does one thing a run, so it signs in for each."""
-    listed = inspected(era, given, "tools/list")
+    listed = run_inspector(era, given, "tools/list")
     search = ("--tool-name", "search_docs", "--tool-arg", f"query={QUESTION}")
-    called = inspected(era, given, "tools/call", *search)
+    called = run_inspector(era, given, "tools/call", *search)
     return Findings(names(listed["tools"]), called["content"][0]["text"])
 
 
-def inspected(era: str, given: Tour, method: str, *more: str) -> dict[str, Any]:
+def run_inspector(era: str, given: Tour, method: str, *more: str) -> dict[str, Any]:
     entry = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
     words = [program(), str(PACKAGES / entry), "--cli", "--server-url", given.mcp_url]
     words += ["--transport", "http", "--protocol-era", era, "--format", "json"]
     words += ["--callback-url", f"http://127.0.0.1:{given.callback}/oauth/callback"]
-    said = real_client_flow.said_by(
+    said = real_client_flow.output_of(
         [*words, "--method", method, *more],
         given,
         # Without a terminal it asks nobody to sign in, unless it may open a browser.
@@ -132,7 +132,7 @@ def mcp_remote(protocol: str, given: Tour) -> Findings:
     """mcp-remote stands between: an application speaks to its standard input, as desktops do."""
     words = [program(), str(PACKAGES / "mcp-remote/dist/proxy.js"), given.mcp_url]
     words += [str(given.callback), "--host", "127.0.0.1", "--protocol", protocol]
-    with real_client_flow.started(words, given, MCP_REMOTE_CONFIG_DIR=str(given.folder)) as (
+    with real_client_flow.start_program(words, given, MCP_REMOTE_CONFIG_DIR=str(given.folder)) as (
         _,
         reported,
     ):
@@ -152,9 +152,9 @@ def mcporter(given: Tour) -> Findings:
     entry = str(PACKAGES / "mcporter/dist/cli.js")
     words = [program(), entry, "--config", str(config)]
     real_client_flow.sign_in([*words, "auth", "halo"], given, MCPORTER_OAUTH_NO_BROWSER="true")
-    listed = real_client_flow.said_once_signed_in([*words, "list", "halo", "--json"], given)
+    listed = real_client_flow.output_without_sign_in([*words, "list", "halo", "--json"], given)
     search = ("halo.search_docs", f"query={QUESTION}", "--output", "json")
-    called = real_client_flow.said_once_signed_in([*words, "call", *search], given)
+    called = real_client_flow.output_without_sign_in([*words, "call", *search], given)
     return Findings(names(json.loads(listed)["tools"]), json.dumps(json.loads(called), indent=2))
 
 
@@ -162,7 +162,7 @@ def codex(given: Tour) -> Findings:
     """Codex signs in by its command line; its app server lists and calls without a model."""
     configure_codex(given)
     real_client_flow.sign_in([*codex_words(), "mcp", "login", "halo"], given)
-    with real_client_flow.started([*codex_words(), "app-server"], given) as (_, reported):
+    with real_client_flow.start_program([*codex_words(), "app-server"], given) as (_, reported):
         ask(reported, 1, "initialize", {"clientInfo": HANDSHAKE["clientInfo"]})
         say(reported, {"method": "initialized"})
         status = {"detail": "toolsAndAuthOnly"}

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import IO, Any
 
-from tests.clients.strict_flow import ASKED, CALLBACK, NARROWED, Journey, Outcome, Refused
+from tests.clients.strict_flow import ASKED, CALLBACK, NARROWED, FlowOutcome, Journey, Refused
 from tests.drivers import node
 
 FOLDER = Path(__file__).parent
@@ -20,7 +20,7 @@ def command() -> list[str]:
     return [node.program(LEAST_NODE), str(FOLDER / "oauth4webapi.mjs")]
 
 
-def travel(journey: Journey) -> Outcome:
+def travel(journey: Journey) -> FlowOutcome:
     """Go the whole way. Raises Refused where the person says no or the library objects."""
     words = [journey.mcp_url, journey.auth_method, journey.ending, CALLBACK, ASKED, NARROWED]
     with subprocess.Popen(
@@ -52,6 +52,6 @@ def conversation(journey: Journey, said: IO[str], answers: IO[str]) -> dict[str,
     return message
 
 
-def outcome(message: dict[str, Any]) -> Outcome:
+def outcome(message: dict[str, Any]) -> FlowOutcome:
     lists = {"scopes": tuple(message["scopes"]), "tools": tuple(message["tools"])}
-    return Outcome(**(message | lists))
+    return FlowOutcome(**(message | lists))

@@ -24,7 +24,7 @@ from tests.clients.real_client_flow import QUESTION
 from tests.clients.token_storage import MemoryTokenStorage
 
 
-class Callback:
+class SdkCallback:
     """Where the browser comes back to."""
 
     def __init__(self, port: int) -> None:
@@ -37,10 +37,10 @@ class Callback:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
-        async with await asyncio.start_server(self._visited, "127.0.0.1", self.port):
+        async with await asyncio.start_server(self._on_visit, "127.0.0.1", self.port):
             yield
 
-    async def _visited(self, reader: StreamReader, writer: StreamWriter) -> None:
+    async def _on_visit(self, reader: StreamReader, writer: StreamWriter) -> None:
         target = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         await writer.drain()
@@ -51,11 +51,11 @@ class Callback:
         sys.stderr.write(f"Open {url}\n")
         sys.stderr.flush()
 
-    async def answered(self) -> AuthorizationCodeResult:
+    async def wait_for_answer(self) -> AuthorizationCodeResult:
         return AuthorizationCodeResult(**dict(parse_qsl(urlsplit(await self.answer).query)))
 
 
-async def travel(mode: str, mcp_url: str, callback: Callback) -> dict[str, object]:
+async def travel(mode: str, mcp_url: str, callback: SdkCallback) -> dict[str, object]:
     sign_in = OAuthClientProvider(
         mcp_url,
         OAuthClientMetadata(
@@ -66,7 +66,7 @@ async def travel(mode: str, mcp_url: str, callback: Callback) -> dict[str, objec
         ),
         MemoryTokenStorage(),
         redirect_handler=callback.redirect,
-        callback_handler=callback.answered,
+        callback_handler=callback.wait_for_answer,
     )
     async with httpx2.AsyncClient(auth=sign_in, timeout=30) as http:
         transport = streamable_http_client(mcp_url, http_client=http)
@@ -77,7 +77,7 @@ async def travel(mode: str, mcp_url: str, callback: Callback) -> dict[str, objec
 
 
 async def main(mode: str, mcp_url: str, port: str) -> None:
-    callback = Callback(int(port))
+    callback = SdkCallback(int(port))
     async with callback.listening():
         sys.stdout.write(json.dumps(await travel(mode, mcp_url, callback)))
 

@@ -89,7 +89,7 @@ class Attendant:
 
 
 @contextmanager
-def started(
+def start_program(
     words: Sequence[str], tour: Tour, *, stderr: int = subprocess.PIPE, **more: str
 ) -> Iterator[tuple["subprocess.Popen[str]", Attendant]]:
     """Start a program and attend to it; it has ended when the block is left.
@@ -133,14 +133,14 @@ def own_environment(home: Path) -> Mapping[str, str]:
     return seen | {"HOME": str(home), "PATH": str(home), "BROWSER": "none"}
 
 
-def said_by(words: Sequence[str], tour: Tour, **more: str) -> str:
+def output_of(words: Sequence[str], tour: Tour, **more: str) -> str:
     """All that a program writes on its standard output, asked nothing. It has to end well."""
     said, attendant = _run(words, tour, more)
     assert attendant.approved, attendant.words
     return said
 
 
-def said_once_signed_in(words: Sequence[str], tour: Tour, **more: str) -> str:
+def output_without_sign_in(words: Sequence[str], tour: Tour, **more: str) -> str:
     """The standard output of a program that uses the tokens of an earlier one, and ends well."""
     said, attendant = _run(words, tour, more)
     assert not attendant.approved, attendant.words
@@ -149,14 +149,14 @@ def said_once_signed_in(words: Sequence[str], tour: Tour, **more: str) -> str:
 
 def sign_in(words: Sequence[str], tour: Tour, **more: str) -> None:
     """Run a program that only signs in, and prints the address on its standard output."""
-    with started(words, tour, stderr=subprocess.STDOUT, **more) as (process, attendant):
+    with start_program(words, tour, stderr=subprocess.STDOUT, **more) as (process, attendant):
         process.wait(tour.seconds)
     assert process.returncode == 0, attendant.words
     assert attendant.approved, attendant.words
 
 
 def _run(words: Sequence[str], tour: Tour, more: Mapping[str, str]) -> tuple[str, Attendant]:
-    with started(words, tour, **more) as (process, attendant):
+    with start_program(words, tour, **more) as (process, attendant):
         assert process.stdout
         said = process.stdout.read()
         process.wait(SECONDS)

@@ -26,7 +26,7 @@ class Journey:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FlowOutcome:
     """What the client saw; a departure from an RFC never gets as far as this, it raises.
 
     `tools` are those of the first access token, `scopes` those of the exchange and the refresh,

@@ -19,7 +19,7 @@ LEAST_NODE = 20
 MAX_TOKENS = 12_000
 
 
-def counted(texts: Sequence[str]) -> list[int]:
+def count_tokens(texts: Sequence[str]) -> list[int]:
     """The number of tokens of each text. Raises node.Unavailable, with what is lacking."""
     if not (FOLDER / "node_modules" / "gpt-tokenizer").is_dir():
         raise node.Unavailable("its packages are not installed: npm ci in tests/clients")
@@ -36,18 +36,22 @@ def counted(texts: Sequence[str]) -> list[int]:
     return counts
 
 
-def sent(tools: Sequence[Any]) -> str:
+def serialize_tools(tools: Sequence[Any]) -> str:
     return json.dumps({"tools": tools}, ensure_ascii=False, separators=(",", ":"))
 
 
 def test_the_list_of_the_data_tools_takes_few_tokens(
     mcp: McpClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tools = mcp.at(Revision.V2026_07_28).request("tools/list").result["tools"]
+    tools = mcp.with_revision(Revision.V2026_07_28).request("tools/list").result["tools"]
     data_tools = [tool for tool in tools if tool["name"].startswith("data_")]
     try:
-        of_data_tools, of_all, *each = counted(
-            [sent(data_tools), sent(tools), *(sent([tool]) for tool in data_tools)]
+        of_data_tools, of_all, *each = count_tokens(
+            [
+                serialize_tools(data_tools),
+                serialize_tools(tools),
+                *(serialize_tools([tool]) for tool in data_tools),
+            ]
         )
     except node.Unavailable as lacking:
         pytest.skip(f"The tokenizer: {lacking}")

@@ -21,7 +21,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 
 @pytest.fixture
-def prepared(deployment: Deployment) -> Deployment:
+def migrated_deployment(deployment: Deployment) -> Deployment:
     """A deployment with its tables in place, on SQLite or PostgreSQL."""
     lay_tables(deployment.env)
     return deployment

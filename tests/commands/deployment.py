@@ -60,7 +60,7 @@ class Deployment:
         for process in self.started:
             process.wait(TIMEOUT)
 
-    def refused(self, **env: str) -> list[str]:
+    def run_failed_start(self, **env: str) -> list[str]:
         """The lines that a start which cannot be says."""
         done = forked_commands.run(["manage.py", "up"], self.env | env)
         assert done.returncode == 1
@@ -105,12 +105,12 @@ class Deployment:
         return sorted(found, key=lambda pid: checkout.parent_of(pid) in found)
 
 
-def until(true: Callable[[], Any]) -> Any:
+def wait_until(true: Callable[[], Any]) -> Any:
     """What `true` returns once it is something; fails the test when it never is."""
-    return within(TIMEOUT, true) or pytest.fail(f"still not {true}")
+    return wait_within(TIMEOUT, true) or pytest.fail(f"still not {true}")
 
 
-def within(seconds: float, true: Callable[[], Any]) -> Any:
+def wait_within(seconds: float, true: Callable[[], Any]) -> Any:
     """The same, and nothing when the time has passed."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from halo_mcp.served_address import DECIDING
-from tests.commands.deployment import TIMEOUT, Deployment, until
+from tests.commands.deployment import TIMEOUT, Deployment, wait_until
 from tests.drivers import forked_commands, sockets
 
 pytestmark = [
@@ -26,9 +26,9 @@ def counted_together() -> dict[str, str]:
 
 
 @pytest.fixture
-def served(prepared: Deployment) -> subprocess.Popen[bytes]:
+def own_starter(migrated_deployment: Deployment) -> subprocess.Popen[bytes]:
     """Its starter, with two web processes that answer."""
-    return start_two(prepared)
+    return start_two(migrated_deployment)
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,8 @@ def starter(shared_deployment: Deployment) -> subprocess.Popen[bytes]:
 
 def start_two(deployment: Deployment) -> subprocess.Popen[bytes]:
     process = deployment.serve("--workers", "2", **counted_together())
-    until(deployment.is_up)
-    until(lambda: len(web_processes(process)) == 2)
+    wait_until(deployment.is_up)
+    wait_until(lambda: len(web_processes(process)) == 2)
     return process
 
 
@@ -51,7 +51,7 @@ def web_processes(starter: subprocess.Popen[bytes]) -> set[int]:
 
 
 def _holds_a_listener(process: int) -> bool:
-    return any(one.listens for one in sockets.held_by(process))
+    return any(one.listens for one in sockets.sockets_of(process))
 
 
 def answering(deployment: Deployment, processes: set[int]) -> set[int]:
@@ -74,7 +74,7 @@ def answering(deployment: Deployment, processes: set[int]) -> set[int]:
 SERVE_NOTHING = ("-c", "from halo_mcp.server import serve; serve.main('halo_mcp.asgi:nothing')")
 
 
-def said(deployment: Deployment, *words: str, **env: str) -> tuple[int, list[str]]:
+def run_failed_start(deployment: Deployment, *words: str, **env: str) -> tuple[int, list[str]]:
     """How a start that cannot be ends, and what it says."""
     serving = ["-m", "halo_mcp.server.serve", *words]
     done = forked_commands.run(serving, deployment.env | env)
@@ -86,7 +86,7 @@ def test_two_processes_answer_on_one_socket_and_nothing_else_runs(
 ) -> None:
     processes = web_processes(starter)
 
-    until(lambda: answering(shared_deployment, processes) == processes)
+    wait_until(lambda: answering(shared_deployment, processes) == processes)
     assert shared_deployment.workers() == []
     assert "with 2 web processes." in shared_deployment.log.read_text()
 
@@ -98,12 +98,12 @@ def test_a_web_process_that_was_killed_comes_back(
     killed = before.pop()
 
     os.kill(killed, signal.SIGKILL)
-    until(lambda: len(web_processes(starter) - {killed}) == 2)
+    wait_until(lambda: len(web_processes(starter) - {killed}) == 2)
 
     now = web_processes(starter)
     assert before < now
-    until(lambda: answering(shared_deployment, now) == now)
-    until(
+    wait_until(lambda: answering(shared_deployment, now) == now)
+    wait_until(
         lambda: f"web_process_replaced ended={killed} code=-9" in shared_deployment.log.read_text()
     )
 
@@ -112,11 +112,11 @@ def test_sighup_replaces_every_web_process(
     shared_deployment: Deployment, starter: subprocess.Popen[bytes]
 ) -> None:
     before = web_processes(starter)
-    until(lambda: answering(shared_deployment, before) == before)
+    wait_until(lambda: answering(shared_deployment, before) == before)
 
     starter.send_signal(signal.SIGHUP)
 
-    until(lambda: len(now := web_processes(starter)) == 2 and not now & before)
+    wait_until(lambda: len(now := web_processes(starter)) == 2 and not now & before)
     assert shared_deployment.is_up()
 
 
@@ -124,26 +124,26 @@ def test_sighup_replaces_every_web_process(
     "ending", [pytest.param(signal.SIGINT, marks=pytest.mark.daily), signal.SIGTERM]
 )
 def test_a_signal_ends_every_process_in_order(
-    prepared: Deployment, served: subprocess.Popen[bytes], ending: signal.Signals
+    migrated_deployment: Deployment, own_starter: subprocess.Popen[bytes], ending: signal.Signals
 ) -> None:
-    served.send_signal(ending)
+    own_starter.send_signal(ending)
 
-    assert served.wait(TIMEOUT) == 0
-    assert prepared.processes() == {}
-    log = prepared.log.read_text()
+    assert own_starter.wait(TIMEOUT) == 0
+    assert migrated_deployment.processes() == {}
+    log = migrated_deployment.log.read_text()
     assert log.endswith("Stopped.\n")
     assert "Traceback" not in log
 
 
 @pytest.mark.daily
 def test_web_processes_do_not_outlive_a_starter_that_was_killed(
-    prepared: Deployment, served: subprocess.Popen[bytes]
+    migrated_deployment: Deployment, own_starter: subprocess.Popen[bytes]
 ) -> None:
-    served.kill()
+    own_starter.kill()
 
-    served.wait(TIMEOUT)
-    until(lambda: prepared.processes() == {})
-    assert not prepared.listens()
+    own_starter.wait(TIMEOUT)
+    wait_until(lambda: migrated_deployment.processes() == {})
+    assert not migrated_deployment.listens()
 
 
 def address_of_commands(deployment: Deployment) -> str:
@@ -156,16 +156,16 @@ def address_of_commands(deployment: Deployment) -> str:
     return done.stdout.strip()
 
 
-def test_one_process_serves_by_itself(prepared: Deployment) -> None:
-    process = prepared.serve()
-    until(prepared.is_up)
+def test_one_process_serves_by_itself(migrated_deployment: Deployment) -> None:
+    process = migrated_deployment.serve()
+    wait_until(migrated_deployment.is_up)
 
-    assert list(prepared.processes()) == [process.pid]
-    assert address_of_commands(prepared) == prepared.url
+    assert list(migrated_deployment.processes()) == [process.pid]
+    assert address_of_commands(migrated_deployment) == migrated_deployment.url
     process.terminate()
 
     assert process.wait(TIMEOUT) == 0
-    assert prepared.log.read_text().endswith("Stopped.\n")
+    assert migrated_deployment.log.read_text().endswith("Stopped.\n")
 
 
 @pytest.mark.parametrize(
@@ -182,31 +182,31 @@ def test_one_process_serves_by_itself(prepared: Deployment) -> None:
 def test_words_that_make_no_sense_are_reported_before_anything_is_begun(
     deployment: Deployment, words: list[str], sentence: str
 ) -> None:
-    code, lines = said(deployment, *words)
+    code, lines = run_failed_start(deployment, *words)
 
     assert (code, lines[-1]) == (2, f"./run serve: error: {sentence}")
     assert not (deployment.folder / "data").exists()
 
 
-def test_a_busy_port_is_reported(prepared: Deployment) -> None:
+def test_a_busy_port_is_reported(migrated_deployment: Deployment) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
-        code, (line,) = said(prepared, "--port", str(port))
+        code, (line,) = run_failed_start(migrated_deployment, "--port", str(port))
 
     assert code == 1
     assert line.startswith(f"halo: Cannot listen on 127.0.0.1:{port}")
 
 
 def test_a_database_without_its_tables_is_not_served(deployment: Deployment) -> None:
-    code, (line,) = said(deployment)
+    code, (line,) = run_failed_start(deployment)
 
     assert code == 1
     assert "lacks" in line
     assert line.endswith("Run ./run manage bootstrap first.")
 
 
-def test_several_processes_that_count_apart_are_refused(prepared: Deployment) -> None:
-    code, lines = said(prepared, "--workers", "2", HALO_LIMIT_STORE="memory")
+def test_several_processes_that_count_apart_are_refused(migrated_deployment: Deployment) -> None:
+    code, lines = run_failed_start(migrated_deployment, "--workers", "2", HALO_LIMIT_STORE="memory")
 
     assert code == 1
     assert "(halo.E003)" in lines[0]
@@ -215,16 +215,16 @@ def test_several_processes_that_count_apart_are_refused(prepared: Deployment) ->
 
 @pytest.mark.parametrize(("workers", "code"), [("1", 3), ("2", 1)])
 def test_an_application_that_cannot_be_loaded_ends_the_server(
-    prepared: Deployment, workers: str, code: int
+    migrated_deployment: Deployment, workers: str, code: int
 ) -> None:
-    process = prepared.run(*SERVE_NOTHING, "--workers", workers, **counted_together())
+    process = migrated_deployment.run(*SERVE_NOTHING, "--workers", workers, **counted_together())
 
     assert process.wait(TIMEOUT) == code
-    assert "application_not_loaded" in prepared.log.read_text()
-    assert prepared.processes() == {}
+    assert "application_not_loaded" in migrated_deployment.log.read_text()
+    assert migrated_deployment.processes() == {}
 
 
-def test_a_variable_that_is_wrong_is_named(prepared: Deployment) -> None:
-    code, (line,) = said(prepared, HALO_PROCESSES="many")
+def test_a_variable_that_is_wrong_is_named(migrated_deployment: Deployment) -> None:
+    code, (line,) = run_failed_start(migrated_deployment, HALO_PROCESSES="many")
 
     assert (code, line) == (1, "halo: HALO_PROCESSES: expected a whole number, got 'many'")

@@ -10,7 +10,7 @@ import pytest
 
 from foundation.version import PRODUCT
 from tests.commands import checkout
-from tests.commands.deployment import TIMEOUT, Deployment, until
+from tests.commands.deployment import TIMEOUT, Deployment, wait_until
 
 pytestmark = [
     pytest.mark.process,
@@ -23,7 +23,7 @@ def test_a_second_start_changes_no_data(deployment: Deployment) -> None:
     for env in ({"HALO_ADMIN_PASSWORD": ""}, {}):
         began = time.monotonic()
         process = deployment.start(**env)
-        until(deployment.is_up)
+        wait_until(deployment.is_up)
         print(f"up after {time.monotonic() - began:.1f} s")  # noqa: T201  for people, not judged
         process.terminate()
         process.wait(TIMEOUT)
@@ -57,7 +57,7 @@ def test_a_second_start_changes_no_data(deployment: Deployment) -> None:
 def test_a_variable_that_is_wrong_is_named_in_one_line(
     deployment: Deployment, name: str, value: str
 ) -> None:
-    (line,) = deployment.refused(**{name: value})
+    (line,) = deployment.run_failed_start(**{name: value})
 
     assert line.startswith(f"halo: {name}: ")
 
@@ -67,7 +67,7 @@ def test_a_data_folder_that_cannot_be_written_to_is_reported_in_one_line(
 ) -> None:
     (deployment.folder / "file").touch()
 
-    (line,) = deployment.refused(HALO_DATA_DIR=str(deployment.folder / "file" / "data"))
+    (line,) = deployment.run_failed_start(HALO_DATA_DIR=str(deployment.folder / "file" / "data"))
 
     assert line.startswith("halo: HALO_DATA_DIR: ")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.deployment import TIMEOUT, Deployment, until, within
+from tests.commands.deployment import TIMEOUT, Deployment, wait_until, wait_within
 
 pytestmark = [
     pytest.mark.process,
@@ -31,30 +31,32 @@ def _a_hang_up_is_not_ignored() -> Iterator[None]:
         pytest.param(signal.SIGHUP, marks=pytest.mark.daily),
     ],
 )
-def test_ending_it_leaves_no_process(prepared: Deployment, ending: signal.Signals) -> None:
-    process = prepared.start()
-    until(prepared.is_up)
-    until(prepared.workers)
+def test_ending_it_leaves_no_process(
+    migrated_deployment: Deployment, ending: signal.Signals
+) -> None:
+    process = migrated_deployment.start()
+    wait_until(migrated_deployment.is_up)
+    wait_until(migrated_deployment.workers)
 
     # To the group, as a terminal sends Ctrl-C and its own closing.
     os.killpg(process.pid, ending)
 
     assert process.wait(TIMEOUT) == 0
-    assert prepared.processes() == {}
-    log = prepared.log.read_text()
+    assert migrated_deployment.processes() == {}
+    log = migrated_deployment.log.read_text()
     assert log.count("Stopping...\n") == 1
     assert log.endswith("Stopped.\n")
     assert "Traceback" not in log
 
 
 def test_an_idle_worker_ends_without_waiting_for_its_next_look_at_the_queue(
-    prepared: Deployment,
+    migrated_deployment: Deployment,
 ) -> None:
     """Celery looks for a request to stop every two seconds, and kept the whole server waiting."""
     env = {"REDIS_URL": "", "DJANGO_SETTINGS_MODULE": "halo_mcp.settings"}
-    process = prepared.run("-c", END_WHILE_WAITING, **env)
+    process = migrated_deployment.run("-c", END_WHILE_WAITING, **env)
     assert process.wait(TIMEOUT) == 0
-    assert "looked 0 times" in prepared.log.read_text()
+    assert "looked 0 times" in migrated_deployment.log.read_text()
 
 
 # A worker that gets SIGTERM while it sleeps between two looks, and counts the looks after that.
@@ -93,7 +95,7 @@ finally:
 
 def test_ending_it_while_it_prepares_leaves_no_process(deployment: Deployment) -> None:
     process = deployment.start()
-    until(deployment.listens)
+    wait_until(deployment.listens)
 
     os.killpg(process.pid, signal.SIGINT)
 
@@ -103,27 +105,31 @@ def test_ending_it_while_it_prepares_leaves_no_process(deployment: Deployment) -
 
 
 @pytest.mark.daily
-def test_a_worker_does_not_outlive_a_server_that_was_killed(prepared: Deployment) -> None:
-    process = prepared.start()
-    until(prepared.workers)
+def test_a_worker_does_not_outlive_a_server_that_was_killed(
+    migrated_deployment: Deployment,
+) -> None:
+    process = migrated_deployment.start()
+    wait_until(migrated_deployment.workers)
 
     process.kill()
 
     process.wait(TIMEOUT)
-    until(lambda: prepared.processes() == {})
+    wait_until(lambda: migrated_deployment.processes() == {})
 
 
-def test_a_worker_that_was_killed_is_replaced_and_works_on(prepared: Deployment) -> None:
-    process = prepared.start()
-    until(prepared.is_up)
-    killed = until(prepared.workers)
-    begun = prepared.manage("shell", "--no-imports", "-c", BEGIN_A_CALL).strip()
+def test_a_worker_that_was_killed_is_replaced_and_works_on(migrated_deployment: Deployment) -> None:
+    process = migrated_deployment.start()
+    wait_until(migrated_deployment.is_up)
+    killed = wait_until(migrated_deployment.workers)
+    begun = migrated_deployment.manage("shell", "--no-imports", "-c", BEGIN_A_CALL).strip()
 
     os.kill(killed[0], signal.SIGKILL)
-    replaced = until(lambda: [pid for pid in prepared.workers() if pid not in killed])
+    replaced = wait_until(
+        lambda: [pid for pid in migrated_deployment.workers() if pid not in killed]
+    )
 
     assert len(replaced) == 3, "a process of the killed worker is still there"
-    until(lambda: swept(prepared, begun))
+    wait_until(lambda: swept(migrated_deployment, begun))
     process.terminate()
     process.wait(TIMEOUT)
 
@@ -146,7 +152,7 @@ app.send_task("audit.finish_interrupted")
 def swept(deployment: Deployment, execution: str) -> bool:
     """Send the sweeper, and again when asked again: another run on this Redis may empty it."""
     deployment.manage("shell", "--no-imports", "-c", SEND_THE_SWEEPER)
-    done = within(15, lambda: outcome(deployment, execution) == "interrupted")
+    done = wait_within(15, lambda: outcome(deployment, execution) == "interrupted")
     return bool(done)
 
 

@@ -23,8 +23,8 @@ from tests.drivers.node import Unavailable
 
 Part = Callable[[Sequence[str], Path], Report]
 PARTS: Final[Mapping[str, Part]] = {
-    **{f"server-{each}": partial(server.required, each) for each in scenarios.REQUIRED},
-    "unscored": server.unscored,
+    **{f"server-{each}": partial(server.run_required, each) for each in scenarios.REQUIRED},
+    "unscored": server.run_unscored,
     "authorization": authorization.report,
 }
 
@@ -52,23 +52,23 @@ def run(parts: Sequence[str]) -> int:
     except Unavailable as problem:
         tell(f"conformance: {problem}")
         return 2
-    return judged({name: reported(name, command) for name in parts})
+    return print_verdict({name: run_part(name, command) for name in parts})
 
 
-def reported(name: str, command: Sequence[str]) -> Report:
+def run_part(name: str, command: Sequence[str]) -> Report:
     tell(f"conformance: {name} ...")
     with tempfile.TemporaryDirectory(prefix="halo-conformance-") as folder:
         report = PARTS[name](command, Path(folder))
-    return Report(verdict.excused(KNOWN.get(name, {}), report.scenarios), report.output)
+    return Report(verdict.apply_excuses(KNOWN.get(name, {}), report.scenarios), report.output)
 
 
-def judged(reports: Mapping[str, Report]) -> int:
+def print_verdict(reports: Mapping[str, Report]) -> int:
     for report in reports.values():
-        if not report.passed:
+        if not report.has_passed:
             tell(report.output)
     for name, report in reports.items():
         tell(verdict.table(name, report.scenarios))
-    return 0 if all(report.passed for report in reports.values()) else 1
+    return 0 if all(report.has_passed for report in reports.values()) else 1
 
 
 def tell(text: str) -> None:

@@ -35,9 +35,9 @@ def run(server: Server, command: Sequence[str], results: Path) -> Report:
     port = free_port()
     words = ["authorization", "--url", server.url, "--port", str(port)]
     words += ["--client-id", client_of(server, f"http://127.0.0.1:{port}/callback")]
-    with suite.started([*command, *words, "--output-dir", str(results)]) as output:
+    with suite.start_program([*command, *words, "--output-dir", str(results)]) as output:
         printed = attend(output, f"{server.mcp_url}/oauth/authorize?")
-    return Report(verdict.held_against(REQUIRED, verdict.read(results)), printed)
+    return Report(verdict.add_missing(REQUIRED, verdict.read(results)), printed)
 
 
 def client_of(server: Server, redirect_uri: str) -> str:

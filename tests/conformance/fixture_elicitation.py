@@ -43,7 +43,7 @@ def choices(*titles: str) -> list[dict[str, str]]:
     return [{"const": f"value{place}", "title": title} for place, title in enumerate(titles, 1)]
 
 
-def reported(answer: Mapping[str, Any]) -> str:
+def describe_answer(answer: Mapping[str, Any]) -> str:
     """What the person did, and filled in if anything."""
     content = json.dumps(answer.get("content", {}))
     return f"action={answer['action']}, content={content}"
@@ -70,7 +70,7 @@ def test_elicitation(context: ToolContext, arguments: Arguments) -> Blocks:
         email=STRING | {"description": "User's email address"},
     )
     answers = context.ask({"person": form(arguments["message"], wanted)})
-    return Blocks([text(f"User response: {reported(answers['person'])}")])
+    return Blocks([text(f"User response: {describe_answer(answers['person'])}")])
 
 
 @ASKING.tool(title="Defaults", description="Asks with defaults.", input_schema=NOTHING)
@@ -84,7 +84,7 @@ def test_elicitation_sep1034_defaults(context: ToolContext, _arguments: Argument
         verified={"type": "boolean", "default": True},
     )
     answers = context.ask({"person": form("Please look through these values", wanted)})
-    return Blocks([text(f"Elicitation completed: {reported(answers['person'])}")])
+    return Blocks([text(f"Elicitation completed: {describe_answer(answers['person'])}")])
 
 
 @ASKING.tool(title="Choices", description="Asks with choices.", input_schema=NOTHING)
@@ -103,7 +103,7 @@ def test_elicitation_sep1330_enums(context: ToolContext, _arguments: Arguments) 
         titledMulti={"type": "array", "items": {"anyOf": several}},
     )
     answers = context.ask({"person": form("Please choose", wanted)})
-    return Blocks([text(f"Elicitation completed: {reported(answers['person'])}")])
+    return Blocks([text(f"Elicitation completed: {describe_answer(answers['person'])}")])
 
 
 @ASKING.tool(

@@ -126,11 +126,11 @@ def serve() -> None:
     launch.obey_signals()
     with launch.listen(settings.HOST, settings.PORT) as sock:
         bootstrap.bootstrap()
-        token = grants.granted("actions:*").token()
+        token = grants.make_grant("actions:*").token()
         connections.close_all()
         address = f"http://{settings.HOST}:{settings.PORT}"
         threading.Thread(target=announce, args=(address, token), daemon=True).start()
-        with fixtures.registered():
+        with fixtures.include_fixtures():
             launch.serve(sock, 1)
 
 

@@ -11,7 +11,7 @@ from tools_registry import registry
 
 
 @contextmanager
-def registered() -> Iterator[None]:
+def include_fixtures() -> Iterator[None]:
     """The suite's fixtures for as long as the block runs."""
     with registry.including(CONTENT, ASKING, OFFERS, CHANGES, CHANGING):
         yield

@@ -138,7 +138,7 @@ async def send(target: StreamWriter, piece: bytes) -> None:
 @contextmanager
 def relaying(port: int, token: str) -> Iterator[int]:
     """A relay to a port of this machine while the block runs; yields the port to go to instead."""
-    ready: Future[Running] = Future()
+    ready: Future[RunningRelay] = Future()
     thread = threading.Thread(target=lambda: asyncio.run(_relay(Relay(port, token), ready)))
     thread.start()
     running = ready.result(SECONDS)
@@ -150,7 +150,7 @@ def relaying(port: int, token: str) -> Iterator[int]:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningRelay:
     """Where a relay listens, and how its thread is stopped."""
 
     port: int
@@ -158,7 +158,7 @@ class Running:
     over: asyncio.Event
 
 
-async def _relay(relay: Relay, ready: "Future[Running]") -> None:
+async def _relay(relay: Relay, ready: "Future[RunningRelay]") -> None:
     over = asyncio.Event()
     attending: set[asyncio.Task[None]] = set()
 
@@ -169,7 +169,7 @@ async def _relay(relay: Relay, ready: "Future[Running]") -> None:
 
     server = await asyncio.start_server(attend, HOST, 0, limit=ROOM)
     own = server.sockets[0].getsockname()[1]
-    ready.set_result(Running(own, asyncio.get_running_loop(), over))
+    ready.set_result(RunningRelay(own, asyncio.get_running_loop(), over))
     await over.wait()
     # Whoever is still connected is cut off when the loop ends.
     server.close()

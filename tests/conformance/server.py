@@ -19,23 +19,23 @@ class Run:
     output: str
 
 
-def required(revision: str, command: Sequence[str], _folder: Path) -> Report:
+def run_required(revision: str, command: Sequence[str], _folder: Path) -> Report:
     """The scenarios that a revision requires, and any of which nothing was known."""
-    run = at(revision, tuple(command))
+    run = run_revision(revision, tuple(command))
     found = [each for each in run.scenarios if each.name not in NOT_SCORED[revision]]
-    return Report(verdict.held_against(dict.fromkeys(REQUIRED[revision], ()), found), run.output)
+    return Report(verdict.add_missing(dict.fromkeys(REQUIRED[revision], ()), found), run.output)
 
 
-def unscored(command: Sequence[str], _folder: Path) -> Report:
+def run_unscored(command: Sequence[str], _folder: Path) -> Report:
     """The scenarios that count towards no revision: those run with each, and the rest."""
-    runs = [at(revision, tuple(command)) for revision in REQUIRED]
+    runs = [run_revision(revision, tuple(command)) for revision in REQUIRED]
     with_revisions = [
         row
         for revision, run in zip(REQUIRED, runs, strict=True)
         for row in scenarios_of(revision, run)
     ]
-    rest = by_name(tuple(command), ELSEWHERE)
-    alone = verdict.held_against(dict.fromkeys(ELSEWHERE, ()), rest.scenarios)
+    rest = run_scenarios(tuple(command), ELSEWHERE)
+    alone = verdict.add_missing(dict.fromkeys(ELSEWHERE, ()), rest.scenarios)
     said = "\n".join(run.output for run in [*runs, rest])
     return Report((*with_revisions, *alone), said)
 
@@ -44,17 +44,17 @@ def scenarios_of(revision: str, run: Run) -> list[Scenario]:
     """The unscored scenarios of a run, named with its revision: some are run at both."""
     names = NOT_SCORED[revision]
     found = [each for each in run.scenarios if each.name in names]
-    rows = verdict.held_against(dict.fromkeys(names, ()), found)
+    rows = verdict.add_missing(dict.fromkeys(names, ()), found)
     return [replace(row, name=f"{row.name} at {revision}") for row in rows]
 
 
 @cache
-def at(revision: str, command: tuple[str, ...]) -> Run:
+def run_revision(revision: str, command: tuple[str, ...]) -> Run:
     """All that the suite runs for a revision; run once, for the two parts that look at it."""
     return ran(command, ("--requirements", revision))
 
 
-def by_name(command: tuple[str, ...], names: Sequence[str]) -> Run:
+def run_scenarios(command: tuple[str, ...], names: Sequence[str]) -> Run:
     return ran(command, *(("--scenario", name) for name in names))
 
 
@@ -70,7 +70,7 @@ def ran(command: tuple[str, ...], *choices: tuple[str, ...]) -> Run:
             url = f"http://127.0.0.1:{port}/api/mcp"
             for choice in choices:
                 words = ["server", "--url", url, *choice, "--output-dir", str(folder / "results")]
-                with suite.started([*command, *words]) as output:
+                with suite.start_program([*command, *words]) as output:
                     said.append(output.read())
         said.append(server.log.read_text())
         return Run(tuple(verdict.read(folder / "results")), "\n".join(said))

@@ -30,7 +30,7 @@ def entry() -> str:
 
 
 @contextmanager
-def started(words: Sequence[str]) -> Iterator[IO[str]]:
+def start_program(words: Sequence[str]) -> Iterator[IO[str]]:
     """Start a program, hand over what it prints, and see to it that it ends."""
     process = subprocess.Popen(
         words,

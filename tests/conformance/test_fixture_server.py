@@ -13,7 +13,7 @@ from halo_mcp import settings
 from mcp_protocol.revisions import Revision
 from tests.conformance import fixture_server
 from tests.conformance.fixture_server import FixtureServer
-from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.mcp import McpClient, http_transport
 from tests.drivers.server import ROOT
 
 pytestmark = pytest.mark.process
@@ -37,14 +37,14 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FixtureServer]
 
 
 def test_address_and_token_are_all_that_another_relay_needs(serving: FixtureServer) -> None:
-    stranger = McpClient(None, Revision.V2026_07_28, over_http(serving.url))
+    stranger = McpClient(None, Revision.V2026_07_28, http_transport(serving.url))
 
     assert stranger.request("tools/list").status == 401
     assert set(stranger.holding(serving.token).tool_names()) >= NAMED
 
 
 def test_the_suite_finds_its_resources_and_prompts(serving: FixtureServer) -> None:
-    client = McpClient(serving.token, Revision.V2026_07_28, over_http(serving.url))
+    client = McpClient(serving.token, Revision.V2026_07_28, http_transport(serving.url))
     resources = client.request("resources/list").result["resources"]
     prompts = client.request("prompts/list").result["prompts"]
 
@@ -63,7 +63,7 @@ def test_the_suite_finds_its_resources_and_prompts(serving: FixtureServer) -> No
 
 
 def test_the_trigger_makes_a_tool_come_and_go(serving: FixtureServer) -> None:
-    client = McpClient(serving.token, Revision.V2026_07_28, over_http(serving.url))
+    client = McpClient(serving.token, Revision.V2026_07_28, http_transport(serving.url))
 
     def there() -> bool:
         client.call("test_trigger_tool_change")
@@ -86,7 +86,7 @@ def test_the_trigger_makes_a_tool_come_and_go(serving: FixtureServer) -> None:
 def test_a_page_of_this_machine_may_ask_from_any_port(
     serving: FixtureServer, origin: str, status: int
 ) -> None:
-    client = McpClient(serving.token, transport=over_http(serving.url))
+    client = McpClient(serving.token, transport=http_transport(serving.url))
 
     assert client.request("tools/list", headers={"Origin": origin}).status == status
 
@@ -115,7 +115,7 @@ def test_it_says_one_line_and_serves_until_asked_to_stop(
         with process.stdout as output:
             said = json.loads(output.readline())
             assert said.keys() == {"url", "token"}
-            assert McpClient(said["token"], transport=over_http(said["url"])).tool_names()
+            assert McpClient(said["token"], transport=http_transport(said["url"])).tool_names()
             process.send_signal(ending)
             assert process.wait(30) in {0, -ending}
             assert output.read() == b""

@@ -14,7 +14,7 @@ BEARER = b"Authorization: Bearer t0ken\r\n"
 
 
 @dataclass(frozen=True)
-class Line:
+class RelayLine:
     """Both ends of one connection through the relay."""
 
     client: socket.socket
@@ -23,10 +23,10 @@ class Line:
     def arrives(self, sent: bytes, *, length: int) -> bytes:
         """Send bytes; returns the first `length` that the server gets of them."""
         self.client.sendall(sent)
-        return received(self.server, length)
+        return receive_bytes(self.server, length)
 
 
-def received(end: socket.socket, length: int) -> bytes:
+def receive_bytes(end: socket.socket, length: int) -> bytes:
     got = b""
     while len(got) < length:
         piece = end.recv(length - len(got))
@@ -36,7 +36,7 @@ def received(end: socket.socket, length: int) -> bytes:
 
 
 @pytest.fixture
-def line() -> Iterator[Line]:
+def line() -> Iterator[RelayLine]:
     with closing(socket.create_server(("127.0.0.1", 0))) as listening:
         listening.settimeout(SECONDS)
         with (
@@ -45,25 +45,25 @@ def line() -> Iterator[Line]:
             closing(listening.accept()[0]) as server,
         ):
             server.settimeout(SECONDS)
-            yield Line(client, server)
+            yield RelayLine(client, server)
 
 
 @pytest.mark.parametrize("method", [b"GET", b"DELETE", b"OPTIONS"])
 def test_a_request_without_credentials_gets_the_bearer_as_its_last_header(
-    line: Line, method: bytes
+    line: RelayLine, method: bytes
 ) -> None:
     head = method + b" /api/mcp HTTP/1.1\r\nHost: evil.example.com\r\nOrigin:  null \r\n"
 
     assert line.arrives(head + b"\r\n", length=len(head + BEARER) + 2) == head + BEARER + b"\r\n"
 
 
-def test_a_request_with_credentials_of_its_own_keeps_them(line: Line) -> None:
+def test_a_request_with_credentials_of_its_own_keeps_them(line: RelayLine) -> None:
     head = b"GET / HTTP/1.1\r\nhost: a\r\naUTHORIZATION: Basic eDp5\r\n\r\n"
 
     assert line.arrives(head, length=len(head)) == head
 
 
-def test_case_blanks_and_order_of_headers_are_left_alone(line: Line) -> None:
+def test_case_blanks_and_order_of_headers_are_left_alone(line: RelayLine) -> None:
     head = b"POST /x?a=%20b HTTP/1.1\r\nMCP-METHOD:tools/call\r\nHost: h\r\nMcp-Name:   echo\t \r\n"
     sent = head + b"Content-Length: 2\r\n\r\n{}"
     wanted = head + b"Content-Length: 2\r\n" + BEARER + b"\r\n{}"
@@ -80,7 +80,7 @@ def test_case_blanks_and_order_of_headers_are_left_alone(line: Line) -> None:
     ids=["length", "chunks"],
 )
 def test_every_request_of_a_connection_gets_its_bearer(
-    line: Line, framing: bytes, body: bytes
+    line: RelayLine, framing: bytes, body: bytes
 ) -> None:
     head = b"POST / HTTP/1.1\r\nHost: h\r\n" + framing
     wanted = 2 * (head + BEARER + b"\r\n" + body)
@@ -99,22 +99,22 @@ def test_every_request_of_a_connection_gets_its_bearer(
     ids=["garbage", "endless head", "framed twice", "bad chunk"],
 )
 def test_what_cannot_be_read_as_requests_goes_to_the_server_as_it_is(
-    line: Line, sent: bytes
+    line: RelayLine, sent: bytes
 ) -> None:
     line.client.sendall(sent)
     line.client.shutdown(socket.SHUT_WR)
 
-    assert received(line.server, len(sent)) == sent
+    assert receive_bytes(line.server, len(sent)) == sent
     assert line.server.recv(1) == b""
 
 
-def test_a_piece_of_a_stream_arrives_before_there_is_more(line: Line) -> None:
+def test_a_piece_of_a_stream_arrives_before_there_is_more(line: RelayLine) -> None:
     for piece in (b"HTTP/1.1 200 OK\r\n\r\n", b"data: 1\n\n", b": still here\n\n"):
         line.server.sendall(piece)
-        assert received(line.client, len(piece)) == piece
+        assert receive_bytes(line.client, len(piece)) == piece
 
 
-def test_a_client_that_leaves_has_left_the_server_too(line: Line) -> None:
+def test_a_client_that_leaves_has_left_the_server_too(line: RelayLine) -> None:
     line.arrives(b"GET / HTTP/1.1\r\nAuthorization: a\r\n\r\n", length=10)
     line.client.close()
 
@@ -122,7 +122,7 @@ def test_a_client_that_leaves_has_left_the_server_too(line: Line) -> None:
         pass
 
 
-def test_a_server_that_ends_the_connection_ends_it_for_the_client(line: Line) -> None:
+def test_a_server_that_ends_the_connection_ends_it_for_the_client(line: RelayLine) -> None:
     line.server.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     line.server.close()
 

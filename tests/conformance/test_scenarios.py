@@ -11,7 +11,7 @@ from tests.drivers import node
 from tests.drivers.node import Unavailable
 
 
-def listed(*words: str) -> str:
+def list_scenarios(*words: str) -> str:
     try:
         command = suite.command()
     except Unavailable as problem:
@@ -29,7 +29,7 @@ def names(text: str) -> set[str]:
 
 @pytest.mark.parametrize("revision", scenarios.REQUIRED)
 def test_what_a_revision_requires_is_what_the_suite_says_it_does(revision: str) -> None:
-    required, _, rest = listed("--requirements", revision).partition("Client scenarios")
+    required, _, rest = list_scenarios("--requirements", revision).partition("Client scenarios")
     unscored = rest.partition("never scored")[2]
 
     assert names(required) == set(scenarios.REQUIRED[revision])
@@ -41,7 +41,7 @@ def test_what_a_revision_requires_is_what_the_suite_says_it_does(revision: str) 
 def test_no_scenario_of_the_suite_is_left_out() -> None:
     named = {name for part in (scenarios.REQUIRED, scenarios.NOT_SCORED) for name in flat(part)}
 
-    assert names(listed()) == named | set(scenarios.ELSEWHERE)
+    assert names(list_scenarios()) == named | set(scenarios.ELSEWHERE)
 
 
 def test_there_are_as_many_required_scenarios_as_were_promised() -> None:

@@ -40,12 +40,12 @@ def test_a_part_that_there_is_not_is_reported_with_those_that_there_are(
 def test_the_words_of_the_suite_are_shown_where_it_found_something(
     capsys: pytest.CaptureFixture[str], report: Report, code: int
 ) -> None:
-    assert conformance.judged({"part": report}) == code
+    assert conformance.print_verdict({"part": report}) == code
     assert ("its own words" in capsys.readouterr().out) is (code == 1)
 
 
 def test_one_part_that_failed_fails_them_all() -> None:
-    assert conformance.judged({"a": FAILED, "b": PASSED}) == 1
+    assert conformance.print_verdict({"a": FAILED, "b": PASSED}) == 1
 
 
 def test_a_node_that_is_too_old_is_not_used(
@@ -90,7 +90,7 @@ def test_a_suite_that_never_ends_is_ended(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(suite, "SECONDS", 0.5)
     waiting = "import time; print('early', flush=True); time.sleep(50); print('late')"
 
-    with suite.started([sys.executable, "-c", waiting]) as output:
+    with suite.start_program([sys.executable, "-c", waiting]) as output:
         assert "late" not in output.read()
 
 
@@ -108,5 +108,5 @@ def test_the_official_suite_passes_with_a_person_who_approves(
 ) -> None:
     report = authorization.run(server, command, tmp_path / "results")
 
-    assert report.passed, report.output
+    assert report.has_passed, report.output
     assert {each.name for each in report.scenarios} == authorization.REQUIRED.keys()

@@ -13,14 +13,14 @@ FIRST = Scenario("first", (Check("a", "SUCCESS"), Check("b", "SUCCESS")))
 SECOND = Scenario("second", (Check("c", "SUCCESS"),))
 
 
-def judged(*scenarios: Scenario) -> Report:
-    return Report(verdict.held_against(REQUIRED, scenarios), "")
+def make_report(*scenarios: Scenario) -> Report:
+    return Report(verdict.add_missing(REQUIRED, scenarios), "")
 
 
 def test_a_report_passes_when_every_check_of_every_scenario_succeeded() -> None:
-    report = judged(FIRST, SECOND)
+    report = make_report(FIRST, SECOND)
 
-    assert report.passed
+    assert report.has_passed
     assert verdict.table("part", report.scenarios).splitlines() == [
         "passed  first   2 of 2 checks",
         "passed  second  1 of 1 checks",
@@ -30,9 +30,9 @@ def test_a_report_passes_when_every_check_of_every_scenario_succeeded() -> None:
 
 @pytest.mark.parametrize("status", ["FAILURE", "WARNING", "SKIPPED"])
 def test_a_check_that_did_not_succeed_fails_its_scenario_and_is_reported(status: str) -> None:
-    report = judged(FIRST, Scenario("second", (Check("c", status, "the reason"),)))
+    report = make_report(FIRST, Scenario("second", (Check("c", status, "the reason"),)))
 
-    assert not report.passed
+    assert not report.has_passed
     assert verdict.table("part", report.scenarios).splitlines()[1:] == [
         "FAILED  second  0 of 1 checks",
         f"        {status} c: the reason",
@@ -43,7 +43,7 @@ def test_a_check_that_did_not_succeed_fails_its_scenario_and_is_reported(status:
 def test_a_note_is_neither_for_nor_against() -> None:
     noted = Scenario("first", (*FIRST.checks, Check("n", "INFO")))
 
-    assert verdict.table("part", judged(noted, SECOND).scenarios).startswith(
+    assert verdict.table("part", make_report(noted, SECOND).scenarios).startswith(
         "passed  first   2 of 2 checks\n"
     )
 
@@ -52,25 +52,25 @@ def test_a_note_is_neither_for_nor_against() -> None:
     "checks", [(), (Check("c", "INFO"),), (Check("z", "SUCCESS"),)], ids=["none", "note", "other"]
 )
 def test_a_required_check_that_was_not_made_fails_its_scenario(checks: tuple[Check, ...]) -> None:
-    report = judged(FIRST, Scenario("second", checks))
+    report = make_report(FIRST, Scenario("second", checks))
 
-    assert not report.passed
+    assert not report.has_passed
     assert "MISSING c: the suite did not report it" in verdict.table("part", report.scenarios)
 
 
 def test_a_scenario_that_reports_nothing_is_a_row_that_failed() -> None:
-    report = judged(FIRST)
+    report = make_report(FIRST)
 
-    assert not report.passed
+    assert not report.has_passed
     assert "FAILED  second  0 of 1 checks" in verdict.table("part", report.scenarios)
 
 
 def test_a_scenario_beyond_the_required_ones_has_to_pass_too() -> None:
     new = Scenario("third", (Check("d", "FAILURE"),))
 
-    assert not judged(FIRST, SECOND, new).passed
-    assert not Report((Scenario("third", ()),), "").passed
-    assert not Report((), "").passed
+    assert not make_report(FIRST, SECOND, new).has_passed
+    assert not Report((Scenario("third", ()),), "").has_passed
+    assert not Report((), "").has_passed
 
 
 def test_results_are_read_as_the_suite_writes_them(tmp_path: Path) -> None:
@@ -89,14 +89,14 @@ def test_results_are_read_as_the_suite_writes_them(tmp_path: Path) -> None:
 WARNED = Scenario("second", (Check("c", "WARNING", "the reason"), Check("d", "SUCCESS")))
 
 
-def excused(known: dict[str, str], *scenarios: Scenario) -> Report:
-    return Report(verdict.excused(known, scenarios), "")
+def make_excused_report(known: dict[str, str], *scenarios: Scenario) -> Report:
+    return Report(verdict.apply_excuses(known, scenarios), "")
 
 
 def test_a_check_that_is_known_is_shown_with_its_reason_and_fails_nothing() -> None:
-    report = excused({"second:c": "for a reason"}, FIRST, WARNED)
+    report = make_excused_report({"second:c": "for a reason"}, FIRST, WARNED)
 
-    assert report.passed
+    assert report.has_passed
     assert verdict.table("part", report.scenarios).splitlines()[1:] == [
         "passed  second  1 of 2 checks",
         "        WARNING c: the reason",
@@ -106,13 +106,13 @@ def test_a_check_that_is_known_is_shown_with_its_reason_and_fails_nothing() -> N
 
 
 def test_a_known_check_excuses_no_other_of_its_scenario() -> None:
-    assert not excused({"second:d": "for a reason"}, FIRST, WARNED).passed
+    assert not make_excused_report({"second:d": "for a reason"}, FIRST, WARNED).has_passed
 
 
 def test_a_scenario_that_is_known_is_counted_apart() -> None:
-    report = excused({"second": "for a reason"}, FIRST, WARNED)
+    report = make_excused_report({"second": "for a reason"}, FIRST, WARNED)
 
-    assert report.passed
+    assert report.has_passed
     assert verdict.table("part", report.scenarios).splitlines()[1:] == [
         "known   second  1 of 2 checks: for a reason",
         "part: 1 of 2 scenarios passed, 1 known not to",
@@ -121,13 +121,15 @@ def test_a_scenario_that_is_known_is_counted_apart() -> None:
 
 @pytest.mark.parametrize("key", ["first", "first:b", "third", "first:z"])
 def test_an_excuse_that_nothing_needs_is_a_failure(key: str) -> None:
-    report = excused({key: "for a reason"}, FIRST, SECOND)
+    report = make_excused_report({key: "for a reason"}, FIRST, SECOND)
 
-    assert not report.passed
+    assert not report.has_passed
     assert "passes or is gone, and is excused: for a reason" in verdict.table(
         "part", report.scenarios
     )
 
 
 def test_a_known_scenario_of_which_nothing_was_reported_has_failed() -> None:
-    assert not excused({"second": "for a reason"}, FIRST, Scenario("second", ())).passed
+    assert not make_excused_report(
+        {"second": "for a reason"}, FIRST, Scenario("second", ())
+    ).has_passed

@@ -28,12 +28,12 @@ class Check:
     excuse: str = ""
 
     @property
-    def succeeded(self) -> bool:
+    def has_succeeded(self) -> bool:
         return self.status == "SUCCESS"
 
     @property
     def acceptable(self) -> bool:
-        return self.succeeded or bool(self.excuse)
+        return self.has_succeeded or bool(self.excuse)
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class Scenario:
     excuse: str = ""
 
     @property
-    def counted(self) -> tuple[Check, ...]:
+    def counted_checks(self) -> tuple[Check, ...]:
         return tuple(check for check in self.checks if check.status not in NEUTRAL)
 
     @property
-    def passed(self) -> bool:
-        return bool(self.counted) and all(check.acceptable for check in self.counted)
+    def has_passed(self) -> bool:
+        return bool(self.counted_checks) and all(check.acceptable for check in self.counted_checks)
 
     @property
     def acceptable(self) -> bool:
-        return self.passed or bool(self.excuse)
+        return self.has_passed or bool(self.excuse)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Report:
     output: str
 
     @property
-    def passed(self) -> bool:
+    def has_passed(self) -> bool:
         return bool(self.scenarios) and all(scenario.acceptable for scenario in self.scenarios)
 
 
@@ -85,7 +85,7 @@ def scenario(path: Path) -> Scenario:
     return Scenario(matched["name"], tuple(checks))
 
 
-def held_against(
+def add_missing(
     required: Mapping[str, Collection[str]], found: Sequence[Scenario]
 ) -> tuple[Scenario, ...]:
     """What was found, with a row that failed for each scenario and check that has to be there.
@@ -98,7 +98,7 @@ def held_against(
 
 
 def complete(given: Scenario, required: Collection[str]) -> Scenario:
-    reported = {check.name for check in given.counted}
+    reported = {check.name for check in given.counted_checks}
     missing = [
         Check(name, "MISSING", "the suite did not report it")
         for name in required
@@ -107,24 +107,24 @@ def complete(given: Scenario, required: Collection[str]) -> Scenario:
     return replace(given, checks=(*given.checks, *missing))
 
 
-def excused(known: Mapping[str, str], found: Sequence[Scenario]) -> tuple[Scenario, ...]:
+def apply_excuses(known: Mapping[str, str], found: Sequence[Scenario]) -> tuple[Scenario, ...]:
     """What was found, with its excuses, by `scenario` or `scenario:check`.
 
     An excuse that nothing needs becomes a check that failed: it would hide the next regression.
     """
     named = {key.partition(":")[0] for key in known}
     absent = [Scenario(name, ()) for name in sorted(named - {each.name for each in found})]
-    return tuple(_excused(known, each) for each in [*found, *absent])
+    return tuple(_apply_excuses(known, each) for each in [*found, *absent])
 
 
-def _excused(known: Mapping[str, str], given: Scenario) -> Scenario:
+def _apply_excuses(known: Mapping[str, str], given: Scenario) -> Scenario:
     excuses = {key.partition(":")[2]: why for key, why in known.items() if _is_of(key, given)}
     checks = tuple(
-        check if check.succeeded else replace(check, excuse=excuses.get(check.name, ""))
+        check if check.has_succeeded else replace(check, excuse=excuses.get(check.name, ""))
         for check in given.checks
     )
-    needed = {check.name for check in given.counted if not check.succeeded}
-    needed |= set() if given.passed or not given.checks else {""}
+    needed = {check.name for check in given.counted_checks if not check.has_succeeded}
+    needed |= set() if given.has_passed or not given.checks else {""}
     stale = tuple(
         Check(name or given.name, "STALE", f"passes or is gone, and is excused: {why}")
         for name, why in excuses.items()
@@ -141,7 +141,7 @@ def table(part: str, scenarios: Sequence[Scenario]) -> str:
     """A line a scenario, below it what did not succeed, and at the end the count."""
     width = max((len(scenario.name) for scenario in scenarios), default=0)
     lines = [line for scenario in scenarios for line in rows(scenario, width)]
-    passed = sum(scenario.passed for scenario in scenarios)
+    passed = sum(scenario.has_passed for scenario in scenarios)
     excused = sum(bool(scenario.excuse) for scenario in scenarios)
     known = f", {excused} known not to" if excused else ""
     return "\n".join(
@@ -150,14 +150,14 @@ def table(part: str, scenarios: Sequence[Scenario]) -> str:
 
 
 def rows(scenario: Scenario, width: int) -> Iterator[str]:
-    succeeded = sum(check.succeeded for check in scenario.counted)
-    facts = f"{scenario.name:{width}}  {succeeded} of {len(scenario.counted)} checks"
+    succeeded = sum(check.has_succeeded for check in scenario.counted_checks)
+    facts = f"{scenario.name:{width}}  {succeeded} of {len(scenario.counted_checks)} checks"
     if scenario.excuse:
         yield f"known   {facts}: {scenario.excuse}"
         return
-    yield f"{'passed' if scenario.passed else 'FAILED'}  {facts}"
-    for check in scenario.counted:
-        if not check.succeeded:
+    yield f"{'passed' if scenario.has_passed else 'FAILED'}  {facts}"
+    for check in scenario.counted_checks:
+        if not check.has_succeeded:
             yield f"        {check.status} {check.name}: {check.message}".rstrip(" :")
         if check.excuse:
             yield f"        known: {check.excuse}"

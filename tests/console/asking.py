@@ -18,16 +18,16 @@ def browser_of(user: User, **how: Any) -> Http:
     return browser
 
 
-def at(grant: Grant, tool: str = "") -> str:
+def ask_path(grant: Grant, tool: str = "") -> str:
     return f"/ask/{grant.organization.pk}" + (f"/{tool}" if tool else "")
 
 
-def sent(arguments: dict[str, Any]) -> dict[str, Any]:
+def form_fields(arguments: dict[str, Any]) -> dict[str, Any]:
     return {f"arg.{name}": value for name, value in arguments.items()}
 
 
 def ask(browser: Http, grant: Grant, tool: str, **arguments: Any) -> tuple[int, Element]:
-    page = browser.post(at(grant, tool), sent(arguments))
+    page = browser.post(ask_path(grant, tool), form_fields(arguments))
     return page.status_code, markup(page.content)
 
 
@@ -36,7 +36,7 @@ def control(page: Element, name: str) -> Element:
     return found
 
 
-def answered(page: Element) -> Any:
+def shown_json(page: Element) -> Any:
     return json.loads(page.one("pre", id="json").text)
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.console.asking import browser_of
-from tests.console.second_factors import PASSWORD, SECURITY, Device, Visitor, add_passkey
+from tests.console.second_factors import PASSWORD, SECURITY, Device, FactorVisitor, add_passkey
 from tests.drivers.grants import Grant
 from tests.drivers.records import Records
 from workspace import organizations
@@ -31,11 +31,11 @@ def browser(client: Client, ada: User) -> Client:
 
 
 @pytest.fixture
-def visitor(ada: User) -> Visitor:
+def visitor(ada: User) -> FactorVisitor:
     """Ada at the pages, with her password and not signed in."""
     ada.set_password(PASSWORD)
     ada.save()
-    return Visitor()
+    return FactorVisitor()
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def domain(settings: Any) -> str:
 
 
 @pytest.fixture
-def device(visitor: Visitor, domain: str) -> Device:  # noqa: ARG001  it comes first
+def device(visitor: FactorVisitor, domain: str) -> Device:  # noqa: ARG001  it comes first
     """Holds the passkey that Ada added; she is signed out again."""
     device = Device()
     visitor.sign_in()

@@ -38,7 +38,7 @@ def another(grant: Grant, scope: str = "docs:read", **client: Any) -> Grant:
     return replace(grant, client=own, authorization=root)
 
 
-def called(grant: Grant, *, ago: timedelta = timedelta(), method: str = "tools/call") -> None:
+def record_call(grant: Grant, *, ago: timedelta = timedelta(), method: str = "tools/call") -> None:
     """A row of the audit trail, as a call of that time left it."""
     then = timezone.now() - ago
     ActionExecution.objects.create(
@@ -80,7 +80,7 @@ def press(browser: Browser, address: str) -> Response:
     return browser.post(address, {"csrfmiddlewaretoken": _token(shown)})
 
 
-def said(browser: Browser, response: Response) -> list[str]:
+def read_messages(browser: Browser, response: Response) -> list[str]:
     """What the page says that a change leads to."""
     assert response.status_code == 302, response.content
     lists = page(browser, response["Location"]).all("ul", role="status")
@@ -95,7 +95,7 @@ def is_over(grant: Grant) -> bool:
     return Authorization.objects.get(pk=grant.authorization.pk).revoked_at is not None
 
 
-def without_tokens(response: Response) -> bytes:
+def remove_tokens(response: Response) -> bytes:
     """A page without what differs every time it is asked for."""
     body: bytes = response.content
     return re.sub(rb'name="csrfmiddlewaretoken" value="[^"]+"', b"", body)

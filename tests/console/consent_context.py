@@ -65,6 +65,6 @@ def choice(value: str, *tools: str, checked: bool = True) -> SimpleNamespace:
     )
 
 
-def shown(**changed: Any) -> markup.Element:
+def render_consent(**changed: Any) -> markup.Element:
     """The consent page as a browser reads it."""
     return markup.read(render_to_string("oauth/consent.html", {"page": page(**changed)}))

@@ -15,7 +15,7 @@ class Element:
 
     def all(self, tag: str = "", **wanted: str) -> list["Element"]:
         """Every element below of this tag with these attributes, in the page's order."""
-        return [one for one in self._below() if one.tag == tag and one._has(wanted)]
+        return [one for one in self._descendants() if one.tag == tag and one._has(wanted)]
 
     def one(self, tag: str, **wanted: str) -> "Element":
         (found,) = self.all(tag, **wanted)
@@ -27,13 +27,13 @@ class Element:
         return " ".join(" ".join(parts).split())
 
     def __iter__(self) -> Iterator["Element"]:
-        return self._below()
+        return self._descendants()
 
-    def _below(self) -> Iterator["Element"]:
+    def _descendants(self) -> Iterator["Element"]:
         for child in self.children:
             if isinstance(child, Element):
                 yield child
-                yield from child._below()
+                yield from child._descendants()
 
     def _has(self, wanted: dict[str, str]) -> bool:
         given = {name.rstrip("_").replace("_", "-"): value for name, value in wanted.items()}

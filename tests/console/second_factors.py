@@ -46,7 +46,7 @@ def alerts(shown: Element) -> str:
 
 
 @dataclass
-class Visitor:
+class FactorVisitor:
     """A person at the pages; every act returns the answer as the browser gets it."""
 
     browser: Client = field(default_factory=Client)
@@ -136,13 +136,13 @@ class Device:
         return party + struct.pack(">BI", flags, 0)
 
     def _answer(self, **parts: bytes) -> str:
-        identifier = encoded(self.credential_id)
-        response = {name: encoded(part) for name, part in parts.items()}
+        identifier = encode_base64(self.credential_id)
+        response = {name: encode_base64(part) for name, part in parts.items()}
         known = {"id": identifier, "rawId": identifier, "type": "public-key"}
         return json.dumps(known | {"response": response})
 
 
-def encoded(part: bytes) -> str:
+def encode_base64(part: bytes) -> str:
     return base64.urlsafe_b64encode(part).decode().rstrip("=")
 
 
@@ -158,7 +158,7 @@ def sign_in_options(browser: Client) -> Any:
     return json.loads(answer.content)["request_options"]
 
 
-def add_passkey(visitor: Visitor, device: Device, **fields: str) -> Response:
+def add_passkey(visitor: FactorVisitor, device: Device, **fields: str) -> Response:
     asked = page(visitor.browser.get(f"{SECURITY}/passkeys/add"))
     sent = {"credential": device.make(options_of(asked))} | fields
     return visitor.browser.post(f"{SECURITY}/passkeys/add", sent)

@@ -12,7 +12,7 @@ from django.test import Client
 from foundation import admin_urls
 from foundation.admin_urls import row_url
 from tests.drivers import full_tenants
-from tests.drivers.grants import granted
+from tests.drivers.grants import make_grant
 from tests.drivers.shown_forms import shown_values
 from workspace.models import Membership, Organization, User
 
@@ -32,16 +32,16 @@ AUTOCOMPLETE = [
 
 @pytest.fixture
 def operator(db: None) -> Client:  # noqa: ARG001  opens the database
-    return signed_in(User.objects.create_superuser("root@example.com", "a long password"))
+    return sign_in(User.objects.create_superuser("root@example.com", "a long password"))
 
 
-def signed_in(user: Any) -> Client:
+def sign_in(user: Any) -> Client:
     browser = Client()
     browser.force_login(user)
     return browser
 
 
-def found(browser: Client, registered: ModelAdmin, q: str) -> Any:
+def search_list(browser: Client, registered: ModelAdmin, q: str) -> Any:
     return browser.get(admin_urls.model_url(registered.model), {"q": q}, follow=True)
 
 
@@ -50,20 +50,23 @@ def test_a_search_of_more_than_eight_words_finds_nothing_and_says_why(
     operator: Client, registered: ModelAdmin
 ) -> None:
     for q in ("e " * 9, "e" * 201):
-        page = found(operator, registered, q)
+        page = search_list(operator, registered, q)
         assert page.status_code == 200
         assert TOO_LONG in page.content.decode()
         assert page.context["cl"].result_count == 0
     for q in ("e " * 8, "e" * 200):
-        assert TOO_LONG not in found(operator, registered, q).content.decode()
+        assert TOO_LONG not in search_list(operator, registered, q).content.decode()
 
 
 def test_eight_words_are_all_searched_for(operator: Client) -> None:
     registered = admin.site._registry[User]
     User.objects.create_user("ada@example.com", name="one two three four five six seven eight")
     words = "one two three four five six seven eight"
-    assert found(operator, registered, words).context["cl"].result_count == 1
-    assert found(operator, registered, words.replace("six", "ten")).context["cl"].result_count == 0
+    assert search_list(operator, registered, words).context["cl"].result_count == 1
+    assert (
+        search_list(operator, registered, words.replace("six", "ten")).context["cl"].result_count
+        == 0
+    )
 
 
 def form_of(browser: Client, address: str) -> dict[str, Any]:
@@ -98,7 +101,7 @@ def test_a_form_that_names_millions_of_rows_is_refused_and_has_few(
 
 
 def test_an_organization_with_more_members_than_a_form_may_add_is_saved(operator: Client) -> None:
-    place = granted("data:read").organization
+    place = make_grant("data:read").organization
     for index in range(60):
         user = User.objects.create_user(f"member{index}@example.com")
         Membership.objects.create(user=user, organization=place)
@@ -142,7 +145,7 @@ def inline_prefix(browser: Client, address: str, kind: Any) -> str:
 def test_a_page_whose_statement_takes_too_long_is_given_up_and_the_next_is_shown(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    browser = signed_in(User.objects.create_superuser("root@example.com"))
+    browser = sign_in(User.objects.create_superuser("root@example.com"))
     settings.HALO_PAGE_SECONDS = 0.3
     registered = admin.site._registry[User]
     rows = type(registered).get_queryset

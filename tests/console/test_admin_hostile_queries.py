@@ -88,7 +88,7 @@ def questions() -> tuple[list[Question], list[Question]]:
     return of_each_kind, others
 
 
-def broken(client: Client, asked: list[Question]) -> list[tuple[str, str, str]]:
+def find_server_errors(client: Client, asked: list[Question]) -> list[tuple[str, str, str]]:
     return [
         (path, name, value[:40])
         for registered, name, value in asked
@@ -121,14 +121,14 @@ def move(row: Model, date: datetime) -> None:
 @pytest.mark.parametrize("app", APPS)
 def test_p3_no_value_of_a_kind_of_parameter_breaks_a_list(app: str, root: Client) -> None:
     asked, _others = questions()
-    assert broken(root, [one for one in asked if one[0].opts.app_label == app]) == []
+    assert find_server_errors(root, [one for one in asked if one[0].opts.app_label == app]) == []
 
 
 @pytest.mark.daily
 @pytest.mark.parametrize("app", APPS)
 def test_p3_no_parameter_of_any_list_breaks_it(app: str, root: Client) -> None:
     _asked, others = questions()
-    assert broken(root, [one for one in others if one[0].opts.app_label == app]) == []
+    assert find_server_errors(root, [one for one in others if one[0].opts.app_label == app]) == []
 
 
 def test_p3_a_date_that_cannot_be_leads_back_to_the_list(root: Client) -> None:

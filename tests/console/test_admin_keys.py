@@ -29,7 +29,7 @@ def keys_with_escapes(model: type[models.Model]) -> Iterator[str]:
 
 
 @contextmanager
-def renamed(row: models.Model, key: str) -> Iterator[None]:
+def replace_key(row: models.Model, key: str) -> Iterator[None]:
     """The row has another key; those that refer to it are not changed."""
     rows, before = type(row)._base_manager, row.pk
     rows.filter(pk=before).update(id=key)
@@ -56,7 +56,7 @@ def test_every_page_of_a_row_with_such_a_key_is_found(
 ) -> None:
     row = full_tenants.tenant("acme").rows[model]
     for key in keys_with_escapes(model):
-        with renamed(row, key):
+        with replace_key(row, key):
             linked = re.findall(r'href="([^"?]+)', root.get(model_url(model)).content.decode())
             assert row_url(row) in linked, key
             for page in ("change", "history", *PAGES_OF_ITS_OWN.get(model, ())):

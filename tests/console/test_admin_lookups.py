@@ -42,7 +42,7 @@ def changelist(model: type[models.Model]) -> str:
     return reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
 
 
-def undeclared(model: type[models.Model]) -> Iterator[str]:
+def undeclared_lookups(model: type[models.Model]) -> Iterator[str]:
     """Lookups on every column of a model, and one step along every relation."""
     yield from NAMED.get(model._meta.label_lower, ())
     for field in model._meta.get_fields():
@@ -73,7 +73,7 @@ def test_h2_no_list_takes_a_lookup_that_it_does_not_declare(
     address = changelist(model)
     allowed = admin.site._registry[model].lookup_allowed
     request = RequestFactory().get(address)
-    assert [one for one in undeclared(model) if allowed(one, "x", request)] == []
+    assert [one for one in undeclared_lookups(model) if allowed(one, "x", request)] == []
     columns = [column.name for column in model._meta.concrete_fields]
     tried = [*NAMED.get(model._meta.label_lower, ()), f"{columns[-1]}__regex", "pk__startswith"]
     answers = {root.get(address, {lookup: "x"}).status_code for lookup in tried}

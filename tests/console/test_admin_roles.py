@@ -94,7 +94,7 @@ def test_an_admin_connects_an_integration(grant: Grant) -> None:
 
 
 def test_an_admin_approves_a_billing_request(mcp: McpClient, stripe: Stripe, grant: Grant) -> None:
-    asked = billing_cast.asked(mcp, stripe)
+    asked = billing_cast.request_refund(mcp, stripe)
     browser = browser_of(admin_of(grant.organization))
     shown = browser.get(row_url(asked.row()))
     assert "Approve" in shown.content.decode()
@@ -105,8 +105,8 @@ def test_an_admin_approves_a_billing_request(mcp: McpClient, stripe: Stripe, gra
 def test_an_admin_of_another_organization_neither_sees_nor_decides_a_billing_request(
     mcp: McpClient, stripe: Stripe
 ) -> None:
-    asked = billing_cast.asked(mcp, stripe)
-    stranger = browser_of(admin_of(grants.granted().organization))
+    asked = billing_cast.request_refund(mcp, stripe)
+    stranger = browser_of(admin_of(grants.make_grant().organization))
     missing = asked.url("approve", "0190a0a0-0000-7000-8000-000000000000")
     for send in (stranger.get, stranger.post):
         assert send(asked.url("approve")).status_code == 404
@@ -137,7 +137,7 @@ def test_the_page_about_a_token_explains_own_tokens_only(grant: Grant) -> None:
     token = str(grant.authorization.pk)
     own = browser_of(admin_of(grant.organization))
     assert grant.user.email in own.get(address, {"token": token}).content.decode()
-    stranger = browser_of(admin_of(grants.granted().organization))
+    stranger = browser_of(admin_of(grants.make_grant().organization))
     for query in (
         {"token": token},
         {"token": "", "authorization": token},
@@ -293,7 +293,7 @@ def test_access_ends_with_the_next_request(grant: Grant, end: str) -> None:
 
 
 def test_an_admin_of_two_organizations_sees_both_and_one_after_leaving(grant: Grant) -> None:
-    other = grants.granted()
+    other = grants.make_grant()
     person = admin_of(grant.organization)
     second = organizations.join(other.organization, person, role=Role.ADMIN)
     lists = model_url(Organization, "changelist")
@@ -315,7 +315,7 @@ def test_a_shared_person_is_shown_without_their_other_organization(grant: Grant)
 
 
 def test_a_superuser_sees_every_organization(grant: Grant) -> None:
-    other = grants.granted()
+    other = grants.make_grant()
     root = browser_of(User.objects.create_superuser("root@halo.example"))
     shown = root.get(model_url(Organization, "changelist")).content.decode()
     assert str(grant.organization) in shown
@@ -324,7 +324,7 @@ def test_a_superuser_sees_every_organization(grant: Grant) -> None:
 
 
 def test_explicit_permissions_and_a_role_add_up(grant: Grant) -> None:
-    other = grants.granted()
+    other = grants.make_grant()
     person = admin_of(grant.organization)
     User.objects.filter(pk=person.pk).update(is_staff=True)
     person.user_permissions.set(Permission.objects.filter(codename="view_organization"))

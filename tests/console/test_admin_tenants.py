@@ -14,7 +14,7 @@ from approvals.models import ApprovalRequest
 from audit.models import ActionExecution, SecurityEvent
 from foundation.admin_urls import model_url, page_url
 from oauth.models import Authorization
-from tests.drivers.full_tenants import Tenant, tenant
+from tests.drivers.full_tenants import FullTenant, tenant
 from tests.drivers.shown_forms import save
 from tools_registry.models import ActionToggle, IntegrationMode
 from workspace.administration import access as admin_access
@@ -47,12 +47,12 @@ MODELS = [model for model in admin.site._registry if model._meta.label != "oauth
 
 
 @pytest.fixture
-def ours(db: None) -> Tenant:  # noqa: ARG001  opens the database
+def ours(db: None) -> FullTenant:  # noqa: ARG001  opens the database
     return tenant("ourorg")
 
 
 @pytest.fixture
-def theirs(db: None) -> Tenant:  # noqa: ARG001  opens the database
+def theirs(db: None) -> FullTenant:  # noqa: ARG001  opens the database
     return tenant(MARK)
 
 
@@ -64,7 +64,7 @@ def patterns(resolver: URLResolver) -> Iterator[URLPattern]:
             yield one
 
 
-def admin_addresses(theirs: Tenant, model: type[models.Model]) -> set[str]:
+def admin_addresses(theirs: FullTenant, model: type[models.Model]) -> set[str]:
     """Every named address of a model's pages in the admin, with the ids of another organization."""
     row, place = theirs.rows[model], theirs.organization
     meta = model._meta
@@ -137,7 +137,7 @@ def test_no_address_of_the_admin_shows_or_changes_another_organization(role: Rol
 
 @pytest.mark.slow
 def test_another_organizations_row_is_answered_as_a_missing_one(
-    ours: Tenant, theirs: Tenant
+    ours: FullTenant, theirs: FullTenant
 ) -> None:
     browser = ours.browser()
     for model, row in theirs.rows.items():
@@ -193,7 +193,7 @@ def test_lists_filters_and_searches_hold_own_rows_only(role: Role) -> None:
         assert MARK not in answer.content.decode()
 
 
-def test_forms_offer_and_accept_own_choices_only(ours: Tenant, theirs: Tenant) -> None:
+def test_forms_offer_and_accept_own_choices_only(ours: FullTenant, theirs: FullTenant) -> None:
     browser, place = ours.browser(), str(theirs.organization.pk)
     before = state()
     agent = theirs.rows[Agent]
@@ -217,7 +217,7 @@ def test_forms_offer_and_accept_own_choices_only(ours: Tenant, theirs: Tenant) -
     assert state() == before
 
 
-def test_autocomplete_answers_with_own_rows_only(ours: Tenant, theirs: Tenant) -> None:
+def test_autocomplete_answers_with_own_rows_only(ours: FullTenant, theirs: FullTenant) -> None:
     browser = ours.browser()
     fields = [
         (model._meta.app_label, model._meta.model_name, field.name)
@@ -238,7 +238,9 @@ def test_autocomplete_answers_with_own_rows_only(ours: Tenant, theirs: Tenant) -
     assert theirs.rows
 
 
-def test_actions_leave_the_rows_of_another_organization(ours: Tenant, theirs: Tenant) -> None:
+def test_actions_leave_the_rows_of_another_organization(
+    ours: FullTenant, theirs: FullTenant
+) -> None:
     browser, before = ours.browser(), state()
     for model in set(MODELS) & set(theirs.rows):
         own = (getattr(one, "__name__", one) for one in admin.site._registry[model].actions or ())

@@ -8,11 +8,20 @@ from typing import Any
 import pytest
 from django.test import Client as Http
 
-from tests.console.asking import answered, ask, at, browser_of, call, control, problem, sent
+from tests.console.asking import (
+    ask,
+    ask_path,
+    browser_of,
+    call,
+    control,
+    form_fields,
+    problem,
+    shown_json,
+)
 from tests.console.markup import read as markup
 from tests.drivers.data_tools import BUILT_IN, TOOLS, widest
 from tests.drivers.grants import Grant
-from tests.drivers.mcp import in_process
+from tests.drivers.mcp import send_in_process
 from tests.drivers.records import Records
 from tools_registry.api import Tool
 from workspace import organizations
@@ -25,12 +34,12 @@ def test_one_organization_opens_at_once_and_the_data_tools_come_first(
     person: Http, grant: Grant
 ) -> None:
     page = person.get("/ask", follow=True)
-    assert page.redirect_chain == [(at(grant), 302)]
+    assert page.redirect_chain == [(ask_path(grant), 302)]
     assert "no-store" in page["Cache-Control"]
     tree = markup(page.content)
     assert [one.text for one in tree.all("h2")] == ["Workspace data", "Documentation", "Setup"]
     links = [one.attributes["href"] for one in tree.all("a", class_="tile")]
-    assert sorted(links) == [at(grant, name) for name in sorted(BUILT_IN)]
+    assert sorted(links) == [ask_path(grant, name) for name in sorted(BUILT_IN)]
     assert all("data_" in link for link in links[: len(TOOLS)])
     assert grant.organization.name in tree.text
     assert tree.all("a", class_="ask-change") == []
@@ -59,7 +68,7 @@ def test_a_person_without_an_organization_is_shown_what_to_do(db: None) -> None:
 def test_every_data_tool_has_a_form_that_is_answered(
     person: Http, grant: Grant, records: Records, tool: Tool
 ) -> None:
-    form = markup(person.get(at(grant, tool.name)).content)
+    form = markup(person.get(ask_path(grant, tool.name)).content)
     named = [one for one in tool.input_schema["properties"] if one != "cursor"]
     entered = {}
     for name in named:
@@ -77,12 +86,12 @@ def test_every_data_tool_has_a_form_that_is_answered(
     # What a browser sends: every field, with its default.
     status, page = ask(person, grant, tool.name, **entered | widest(tool, records))
     assert status == 200, page.text
-    assert answered(page)["as_of"]
+    assert shown_json(page)["as_of"]
     assert call().outcome == "success"
 
 
 def test_a_field_follows_its_schema(person: Http, grant: Grant) -> None:
-    page = markup(person.get(at(grant, "data_search_companies")).content)
+    page = markup(person.get(ask_path(grant, "data_search_companies")).content)
     query, size = control(page, "query"), control(page, "page_size")
     assert (query.attributes["minlength"], query.attributes["maxlength"]) == ("2", "200")
     assert {name: size.attributes[name] for name in ("type", "min", "max", "step", "value")} == {
@@ -99,7 +108,7 @@ def test_a_field_follows_its_schema(person: Http, grant: Grant) -> None:
     assert (group[0].attributes["value"], group[0].text) == ("", "Not set")
     hint = page.one("div", id=query.attributes["aria-describedby"])
     assert hint.text == "All of these words; quotes for a phrase."
-    ticket = markup(person.get(at(grant, "data_get_ticket")).content)
+    ticket = markup(person.get(ask_path(grant, "data_get_ticket")).content)
     assert "required" in control(ticket, "ticket_id").attributes
 
 
@@ -118,10 +127,10 @@ def test_items_are_a_table_and_the_next_page_continues(
     }
     assert hidden["arg.page_size"] == "2"
     second = markup(person.post(more.attributes["action"], hidden).content)
-    seen = [item["id"] for page in (first, second) for item in answered(page)["items"]]
+    seen = [item["id"] for page in (first, second) for item in shown_json(page)["items"]]
     assert sorted(seen) == sorted(ticket.pk for ticket in records.tickets)
     assert second.all("input", name="arg.cursor") == []
-    assert second.all("a", href=at(grant)) != []
+    assert second.all("a", href=ask_path(grant)) != []
 
 
 def test_nested_values_names_and_nothing_are_readable(
@@ -134,14 +143,14 @@ def test_nested_values_names_and_nothing_are_readable(
     assert str(ticket.customer) in records_shown
     assert ticket.customer_id in [one.text for one in page.all("code", class_="ask-id")]
     _, empty = ask(person, grant, "data_search_tickets", query="nothing like this")
-    assert answered(empty)["items"] == []
+    assert shown_json(empty)["items"] == []
     assert "None" in empty.text
     assert empty.all("p", class_="alert") != []
 
 
 def test_text_of_customers_is_escaped(person: Http, grant: Grant) -> None:
     grant.customer(external_id="x", name="<script>alert(1)</script>", email="x@x.example")
-    page = person.post(at(grant, "data_search_users"), sent({}))
+    page = person.post(ask_path(grant, "data_search_users"), form_fields({}))
     assert b"<script>alert" not in page.content
     assert "&lt;script&gt;alert(1)" in page.content.decode()
 
@@ -150,7 +159,7 @@ def test_the_command_makes_the_same_call(person: Http, grant: Grant) -> None:
     word = 'it\'s "onboarding" $(id) `id` \\ \N{SNOWMAN}'
     _, page = ask(person, grant, "data_search_tickets", query=word, status="open")
     command = person.post(
-        at(grant, "data_search_tickets"), sent({"query": word, "status": "open"})
+        ask_path(grant, "data_search_tickets"), form_fields({"query": word, "status": "open"})
     ).context["curl"]
     assert page.one("pre", id="curl").text
     words = shlex.split(command.replace("\\\n", ""))
@@ -161,9 +170,9 @@ def test_the_command_makes_the_same_call(person: Http, grant: Grant) -> None:
         re.split(": ", one, maxsplit=1) for one in words if re.match("[A-Z][A-Za-z-]+: ", one)
     )
     headers["Authorization"] = f"Bearer {grant.token()}"
-    reply = in_process("POST", {**headers, "Host": "127.0.0.1:8000"}, words[-1].encode())
+    reply = send_in_process("POST", {**headers, "Host": "127.0.0.1:8000"}, words[-1].encode())
     assert reply.result["isError"] is False
-    assert reply.facts["searched"] == answered(page)["searched"]
+    assert reply.facts["searched"] == shown_json(page)["searched"]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +207,9 @@ def test_characters_that_no_database_stores_are_refused(
 ) -> None:
     body = f"arg.query=ab{value}"
     page = person.post(
-        at(grant, "data_search_tickets"), body, content_type="application/x-www-form-urlencoded"
+        ask_path(grant, "data_search_tickets"),
+        body,
+        content_type="application/x-www-form-urlencoded",
     )
     assert page.status_code in {200, 400}
 
@@ -230,21 +241,21 @@ def test_a_call_without_an_answer_says_why(
 
 @pytest.mark.usefixtures("lab")
 def test_other_kinds_of_arguments_and_results(person: Http, grant: Grant) -> None:
-    page = markup(person.get(at(grant, "check")).content)
+    page = markup(person.get(ask_path(grant, "check")).content)
     assert (control(page, "nested").tag, control(page, "items").tag) == ("textarea", "textarea")
     given = {"whole": "3", "colour": "red", "nested": '{"inner": "x"}', "items": "[1, 2]"}
     status, page = ask(person, grant, "check", **given)
-    assert (status, answered(page)["seen"]) == (200, ["colour", "items", "nested", "whole"])
+    assert (status, shown_json(page)["seen"]) == (200, ["colour", "items", "nested", "whole"])
     status, page = ask(person, grant, "check", whole="3", nested="{")
     assert (status, control(page, "nested").attributes["aria-invalid"]) == (400, "true")
-    assert answered(ask(person, grant, "draw")[1]) == {"content": ["a", "b"]}
+    assert shown_json(ask(person, grant, "draw")[1]) == {"content": ["a", "b"]}
     deep: Any = "end"
     for _ in range(30):
         deep = {"a": [deep]}
     status, page = ask(person, grant, "echo", value=json.dumps(deep))
-    assert (status, answered(page)) == (200, deep)
+    assert (status, shown_json(page)) == (200, deep)
     many = [{f"column {number}": number for number in range(40)}] * 200
     status, page = ask(person, grant, "echo", value=json.dumps(many))
     assert (status, "The JSON below has the rest" in page.text) == (200, True)
     for value in ("null", "true", "[]", "{}", '[1, {"a": 1}]', '"text"', "1.5"):
-        assert answered(ask(person, grant, "echo", value=value)[1]) == json.loads(value)
+        assert shown_json(ask(person, grant, "echo", value=value)[1]) == json.loads(value)

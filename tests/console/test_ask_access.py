@@ -11,10 +11,10 @@ from console.ask import calling
 from foundation import ids
 from foundation.admin_urls import row_url
 from foundation.limits import Limit
-from tests.console.asking import answered, ask, at, browser_of, call, problem, sent
+from tests.console.asking import ask, ask_path, browser_of, call, form_fields, problem, shown_json
 from tests.console.markup import read as markup
-from tests.drivers.data_tools import TOOLS, needed, widest
-from tests.drivers.grants import Grant, granted
+from tests.drivers.data_tools import TOOLS, required_arguments, widest
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.records import Records
 from tools_registry.api import Tool
@@ -24,7 +24,7 @@ each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 
 
 def test_a_stranger_signs_in_first(grant: Grant) -> None:
-    for address in ("/ask", at(grant), at(grant, "search_docs")):
+    for address in ("/ask", ask_path(grant), ask_path(grant, "search_docs")):
         page = Http().get(address)
         assert page.status_code == 302
         assert page["Location"].startswith("/signin?next=")
@@ -52,26 +52,28 @@ def test_a_call_is_recorded_as_that_of_the_person(
 
 @each_tool
 def test_rows_of_another_organization_are_not_in_an_answer(grant: Grant, tool: Tool) -> None:
-    theirs = Records(granted(), word="zanzibar").add()
+    theirs = Records(make_grant(), word="zanzibar").add()
     mine = Records(grant).add()
     browser = browser_of(grant.user)
-    page = browser.post(at(grant, tool.name), sent(widest(tool, mine)))
+    page = browser.post(ask_path(grant, tool.name), form_fields(widest(tool, mine)))
     assert page.status_code == 200
     assert b"zanzibar" not in page.content
-    named = needed(tool, theirs)
+    named = required_arguments(tool, theirs)
     ids = {name: value for name, value in named.items() if name.endswith("_id")}
     if ids:
-        assert browser.post(at(grant, tool.name), sent(named)).status_code == 404
+        assert browser.post(ask_path(grant, tool.name), form_fields(named)).status_code == 404
 
 
 def test_another_organization_is_like_one_that_does_not_exist(person: Http, grant: Grant) -> None:
-    theirs, random = granted(), "01890000-0000-7000-8000-000000000000"
+    theirs, random = make_grant(), "01890000-0000-7000-8000-000000000000"
     for path in ("", "/search_docs"):
         pages = [person.get(f"/ask/{one}{path}") for one in (theirs.organization.pk, random)]
         assert [page.status_code for page in pages] == [404, 404]
         assert len({markup(page.content).text for page in pages}) == 1
-    assert person.post(at(theirs, "search_docs"), sent({"query": "x"})).status_code == 404
-    assert person.get(at(grant, "no_such_tool")).status_code == 404
+    assert (
+        person.post(ask_path(theirs, "search_docs"), form_fields({"query": "x"})).status_code == 404
+    )
+    assert person.get(ask_path(grant, "no_such_tool")).status_code == 404
     assert not ActionExecution.objects.exists()
 
 
@@ -87,33 +89,33 @@ def test_who_has_left_asks_nothing_from_the_next_request_on(
         User.objects.filter(pk=user.pk).update(is_active=False)
     else:
         Organization.objects.update(suspended_at=timezone.now())
-    page = person.post(at(grant, "search_docs"), sent({"query": "scopes"}))
+    page = person.post(ask_path(grant, "search_docs"), form_fields({"query": "scopes"}))
     assert page.status_code == (302 if end == "deactivated" else 404)
     assert ActionExecution.objects.count() == 1
 
 
 @pytest.mark.usefixtures("lab")
 def test_the_layers_of_the_gate_refuse_with_a_sentence(person: Http, grant: Grant) -> None:
-    def refused() -> tuple[str, str]:
-        assert person.get(at(grant, "crm.find_contact")).status_code == 403
+    def get_refusal() -> tuple[str, str]:
+        assert person.get(ask_path(grant, "crm.find_contact")).status_code == 403
         status, page = ask(person, grant, "crm.find_contact")
         assert status == 403
-        assert "crm.find_contact" not in str(person.get(at(grant)).content)
+        assert "crm.find_contact" not in str(person.get(ask_path(grant)).content)
         row = ActionExecution.objects.order_by("-pk")[0]
         return row.layer, problem(page)
 
-    assert refused() == ("connection", "CRM is not connected.")
+    assert get_refusal() == ("connection", "CRM is not connected.")
     grant.connect("crm", actions_on=False)
-    assert refused()[0] == "integration"
+    assert get_refusal()[0] == "integration"
     grant.connect("crm", enabled=("create_deal",))
-    assert refused()[0] == "agent"
+    assert get_refusal()[0] == "agent"
     grant.connect("crm", enabled=("find_contact", "create_deal"))
     status, page = ask(person, grant, "crm.find_contact")
-    assert (status, answered(page)) == (200, {"contact": "c1"})
-    assert markup(person.get(at(grant)).content).all("h2")[-1].text == "CRM"
+    assert (status, shown_json(page)) == (200, {"contact": "c1"})
+    assert markup(person.get(ask_path(grant)).content).all("h2")[-1].text == "CRM"
     grant.switch_off("mcp_server")
-    assert refused()[0] == "flag"
-    assert "turned off" in person.get(at(grant)).content.decode()
+    assert get_refusal()[0] == "flag"
+    assert "turned off" in person.get(ask_path(grant)).content.decode()
 
 
 @pytest.mark.usefixtures("lab")
@@ -122,8 +124,8 @@ def test_a_tool_that_changes_something_is_not_offered_and_does_not_run(
     person: Http, grant: Grant, tool: str
 ) -> None:
     grant.connect("crm", enabled=("create_deal", "delete_contact"))
-    assert tool not in person.get(at(grant)).content.decode()
-    form = person.get(at(grant, tool))
+    assert tool not in person.get(ask_path(grant)).content.decode()
+    form = person.get(ask_path(grant, tool))
     assert form.status_code == 403
     assert "Only tools that read" in form.content.decode()
     status, page = ask(person, grant, tool)
@@ -137,7 +139,7 @@ def test_a_person_over_the_limit_waits(person: Http, grant: Grant, settings: Any
     settings.HALO_RATE_TOOLS_CALL = Limit.parse("2/h")
     statuses = [ask(person, grant, "search_docs", query="scopes")[0] for _ in range(4)]
     assert statuses == [200, 200, 429, 429]
-    page = person.post(at(grant, "search_docs"), sent({"query": "scopes"}))
+    page = person.post(ask_path(grant, "search_docs"), form_fields({"query": "scopes"}))
     assert int(page["Retry-After"]) > 0
     assert "Too many calls" in problem(markup(page.content))
     assert ActionExecution.objects.count() == 2
@@ -156,9 +158,11 @@ def test_the_cap_of_the_organization_counts_people_and_clients_together(
 
 def test_a_call_needs_a_csrf_token_and_a_post(grant: Grant) -> None:
     browser = browser_of(grant.user, enforce_csrf_checks=True)
-    assert browser.post(at(grant, "search_docs"), sent({"query": "x"})).status_code == 403
-    assert browser.get(f"{at(grant, 'search_docs')}?arg.query=scopes").status_code == 200
-    assert browser_of(grant.user).put(at(grant, "search_docs")).status_code == 405
+    assert (
+        browser.post(ask_path(grant, "search_docs"), form_fields({"query": "x"})).status_code == 403
+    )
+    assert browser.get(f"{ask_path(grant, 'search_docs')}?arg.query=scopes").status_code == 200
+    assert browser_of(grant.user).put(ask_path(grant, "search_docs")).status_code == 405
     assert not ActionExecution.objects.exists()
 
 

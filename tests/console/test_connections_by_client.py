@@ -61,7 +61,7 @@ def test_disconnecting_all_of_a_client_leaves_every_other_connection(
 ) -> None:
     several = [cast.another(mine, name="Terminal", **LOOPBACK) for _ in range(3)]
     tokens = [McpClient(one.token()) for one in several]
-    strangers = grants.granted(client_name="Terminal")
+    strangers = grants.make_grant(client_name="Terminal")
     shown = browser.open(f"{cast.path(several[0])}/revoke?all")
     page = markup.read(shown.content)
     assert "Disconnect all 3 connections of" in page.text
@@ -73,7 +73,7 @@ def test_disconnecting_all_of_a_client_leaves_every_other_connection(
     assert [one.request("ping").status for one in tokens] == [401, 401, 401]
     assert mcp.request("ping").status == 200
     assert not cast.is_over(strangers)
-    (text,) = cast.said(browser, answer)
+    (text,) = cast.read_messages(browser, answer)
     assert text.startswith("Disconnected 3 connections of ")
 
 
@@ -84,7 +84,7 @@ def test_disconnecting_one_of_a_client_leaves_its_others(mine: Grant, browser: B
 
 
 def test_another_person_cannot_disconnect_a_client(mine: Grant) -> None:
-    stranger = Browser(grants.granted().user)
+    stranger = Browser(grants.make_grant().user)
     for query in ("", "?all"):
         assert stranger.open(f"{cast.path(mine)}/revoke{query}").status_code == 404
 
@@ -145,7 +145,7 @@ def test_the_list_takes_as_many_statements_for_seven_of_a_client_as_for_one(
     cast.another(mine, name="Terminal", **LOOPBACK)
     alone = _statements(browser)
     for _ in range(6):
-        cast.called(cast.another(mine, name="Terminal", **LOOPBACK))
+        cast.record_call(cast.another(mine, name="Terminal", **LOOPBACK))
     assert _statements(browser) == alone
 
 

@@ -22,7 +22,7 @@ from tests.console import markup
 from tests.drivers import grants
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.oauth_client import Browser, OAuthClient, Response, refused, tokens_of
+from tests.drivers.oauth_client import Browser, OAuthClient, Response, assert_refused, tokens_of
 from tests.drivers.person import form_with
 from workspace import organizations
 from workspace.models import User
@@ -33,7 +33,7 @@ HELD = "docs:read setup:read"
 @pytest.fixture
 def mine(db: None) -> Grant:  # noqa: ARG001  opens the database for the test
     """A connection that holds two scopes."""
-    return grants.granted(HELD)
+    return grants.make_grant(HELD)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_scope_that_was_unticked_is_refused_from_the_next_call_on(
     assert (reply.status, reply.error["data"]["reason"]) == (403, "scope_denied")
     assert mcp.tool_names() == ["read_doc", "search_docs"]
     assert cast.scope_of(mine) == "docs:read"
-    assert cast.said(browser, answer) == [
+    assert cast.read_messages(browser, answer) == [
         "Saved. Removed with immediate effect: Read the setup guide."
     ]
 
@@ -76,7 +76,7 @@ def test_disconnecting_ends_every_token_from_the_next_call_on(
     answer = cast.press(browser, f"{cast.path(mine)}/revoke")
     assert mcp.call("setup_get_install_snippet").status == 401
     assert Authorization.objects.get().revoke_reason == "revoked_by_person"
-    (text,) = cast.said(browser, answer)
+    (text,) = cast.read_messages(browser, answer)
     assert text.startswith("Disconnected ")
     assert "Test client" in text
 
@@ -86,11 +86,11 @@ def test_disconnecting_all_ends_mine_and_nobody_elses(
 ) -> None:
     other = cast.another(mine)
     second = McpClient(other.token())
-    theirs = McpClient(grants.granted().token())
+    theirs = McpClient(grants.make_grant().token())
     answer = cast.press(browser, cast.END_ALL)
     statuses = [one.request("ping").status for one in (mcp, second, theirs)]
     assert statuses == [401, 401, 200]
-    assert cast.said(browser, answer) == ["Disconnected 2 connections."]
+    assert cast.read_messages(browser, answer) == ["Disconnected 2 connections."]
     ended = SecurityEvent.objects.filter(kind="connection_revoked")
     assert {event.subject for event in ended} == {
         str(mine.authorization.pk),
@@ -171,7 +171,7 @@ def test_the_last_scope_cannot_be_unticked(mine: Grant, browser: Browser) -> Non
 
 def test_leaving_everything_ticked_changes_nothing(mine: Grant, browser: Browser) -> None:
     answer = cast.keep(browser, mine, "setup:read", "docs:read", "docs:read")
-    assert cast.said(browser, answer) == ["No change: nothing was unticked."]
+    assert cast.read_messages(browser, answer) == ["No change: nothing was unticked."]
     assert (cast.scope_of(mine), events()) == (HELD, [])
 
 
@@ -180,7 +180,7 @@ def test_what_a_remaining_scope_includes_is_said_to_be_still_allowed(
 ) -> None:
     wide = cast.another(mine, "docs:read actions:*")
     answer = cast.keep(browser, wide, "actions:*")
-    assert cast.said(browser, answer) == [
+    assert cast.read_messages(browser, answer) == [
         "Still allowed, because a remaining permission includes it: Read the documentation."
     ]
     assert McpClient(wide.token()).call("search_docs", {"query": "scope"}).status == 200
@@ -203,11 +203,11 @@ def acts(connection_id: UUID) -> list[tuple[str, str]]:
 
 
 def test_somebody_elses_connection_looks_like_none_at_all(browser: Browser) -> None:
-    theirs = grants.granted(HELD)
+    theirs = grants.make_grant(HELD)
     for there, nowhere in zip(acts(theirs.authorization.pk), acts(uuid7()), strict=True):
         answers = [_send(browser, *act) for act in (there, nowhere)]
         assert [answer.status_code for answer in answers] == [404, 404]
-        assert cast.without_tokens(answers[0]) == cast.without_tokens(answers[1])
+        assert cast.remove_tokens(answers[0]) == cast.remove_tokens(answers[1])
         assert {*answers[0].headers.items()} == {*answers[1].headers.items()}
     assert (cast.scope_of(theirs), cast.is_over(theirs), events()) == (HELD, False, [])
 
@@ -231,7 +231,7 @@ def test_an_ended_connection_leads_back_to_the_list_and_changes_nothing(
     for method, address in acts(mine.authorization.pk):
         answer = _send(browser, method, address)
         assert answer["Location"] == cast.LIST
-        assert cast.said(browser, answer) == ["This connection was already disconnected."]
+        assert cast.read_messages(browser, answer) == ["This connection was already disconnected."]
     assert Authorization.objects.get().revoke_reason == "revoked_by_admin"
     assert events() == []
 
@@ -242,7 +242,7 @@ def test_a_click_that_comes_second_is_shown_that_it_is_over(mine: Grant, browser
 
     with patch.object(authorizations, "revoke", ended_meanwhile):
         answer = cast.press(browser, f"{cast.path(mine)}/revoke")
-    assert cast.said(browser, answer) == ["This connection was already disconnected."]
+    assert cast.read_messages(browser, answer) == ["This connection was already disconnected."]
     assert events() == []
 
 
@@ -266,7 +266,10 @@ def test_a_refresh_after_narrowing_names_what_is_left(
     cast.keep(browser, _latest(mine), "docs:read")
     renewed = tokens_of(oauth_client.refresh(pair.refresh))
     assert renewed.scope == "docs:read"
-    assert refused(oauth_client.refresh(renewed.refresh, scope=HELD)) == (400, "invalid_scope")
+    assert assert_refused(oauth_client.refresh(renewed.refresh, scope=HELD)) == (
+        400,
+        "invalid_scope",
+    )
 
 
 def test_a_refresh_token_of_which_nothing_is_left_starts_over(
@@ -275,7 +278,7 @@ def test_a_refresh_token_of_which_nothing_is_left_starts_over(
     pair = oauth_client.connect(browser)
     narrow = tokens_of(oauth_client.refresh(pair.refresh, scope="setup:read"))
     cast.keep(browser, _latest(mine), "docs:read")
-    assert refused(oauth_client.refresh(narrow.refresh)) == (400, "invalid_grant")
+    assert assert_refused(oauth_client.refresh(narrow.refresh)) == (400, "invalid_grant")
 
 
 def test_a_refresh_after_disconnecting_starts_over(
@@ -283,7 +286,7 @@ def test_a_refresh_after_disconnecting_starts_over(
 ) -> None:
     pair = oauth_client.connect(browser)
     cast.press(browser, f"{cast.path(_latest(mine))}/revoke")
-    assert refused(oauth_client.refresh(pair.refresh)) == (400, "invalid_grant")
+    assert assert_refused(oauth_client.refresh(pair.refresh)) == (400, "invalid_grant")
 
 
 def _latest(mine: Grant) -> Grant:
@@ -295,7 +298,7 @@ def _latest(mine: Grant) -> Grant:
 def test_of_two_pages_narrowing_at_once_neither_gives_back_what_the_other_took(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    person = grants.granted("docs:read setup:read data:read")
+    person = grants.make_grant("docs:read setup:read data:read")
     first_has_read, second_is_through = Event(), Event()
     keep = connections._keep
 

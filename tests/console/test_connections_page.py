@@ -106,8 +106,8 @@ def test_the_newest_connection_comes_first(mine: Grant, browser: Browser) -> Non
 
 
 def test_nobody_sees_anybody_elses_connections(browser: Browser) -> None:
-    theirs = grants.granted(client_name="Theirs")
-    authorizations.revoke(grants.granted(client_name="Theirs").authorization.pk, reason="x")
+    theirs = grants.make_grant(client_name="Theirs")
+    authorizations.revoke(grants.make_grant(client_name="Theirs").authorization.pk, reason="x")
     assert "Theirs" not in cast.page(browser).text
     assert [*cast.cards(Browser(theirs.user))] == ["Theirs"]
 
@@ -124,15 +124,15 @@ def test_very_many_calls_are_reported_as_at_least_so_many(
     mine: Grant, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(usage, "MAX_CALLS", 2)
-    cast.called(mine)
+    cast.record_call(mine)
     assert cast.facts(cast.cards(browser)["Test client"])["Calls in the last 7 days"] == "1"
-    cast.called(mine)
+    cast.record_call(mine)
     shown = cast.facts(cast.cards(browser)["Test client"])
     assert shown["Calls in the last 7 days"] == "2 or more"
 
 
 def test_use_long_ago_is_reported_in_round_figures(mine: Grant, browser: Browser) -> None:
-    cast.called(mine, ago=timedelta(days=9, hours=5))
+    cast.record_call(mine, ago=timedelta(days=9, hours=5))
     shown = cast.facts(cast.cards(browser)["Test client"])
     assert shown["Last used"].replace("\N{NO-BREAK SPACE}", " ") == "1 week ago"
     assert shown["Calls in the last 7 days"] == "0"
@@ -184,10 +184,10 @@ def test_what_ended_more_than_thirty_days_ago_is_not_listed(mine: Grant, browser
 def test_the_list_takes_as_many_statements_for_seven_connections_as_for_one(
     mine: Grant, browser: Browser
 ) -> None:
-    cast.called(mine)
+    cast.record_call(mine)
     alone = statements(browser)
     for _ in range(6):
-        cast.called(cast.another(mine, "docs:read actions:hubspot:*"))
+        cast.record_call(cast.another(mine, "docs:read actions:hubspot:*"))
     assert len(cast.cards(browser)) == 7
     assert statements(browser) == alone
 
@@ -253,7 +253,7 @@ def test_a_connection_shows_its_latest_calls_and_why_one_was_refused(
     mine.narrow("docs:read")
     mcp.call("search_docs", {"query": "scope"})
     mcp.call("setup_get_install_snippet")
-    stranger = grants.granted()
+    stranger = grants.make_grant()
     McpClient(stranger.token()).call("read_doc", {"page": "scopes"})
     calls = cast.page(browser, cast.path(mine)).one("section", aria_labelledby="calls").all("li")
     refused, done = (call.text for call in calls)

@@ -69,7 +69,7 @@ def test_one_press_makes_it_ask_again_and_leaves_the_connection(
     where: str, mine: Grant, browser: Browser
 ) -> None:
     answer = press(browser, cast.LIST if where == "list" else cast.path(mine), mine)
-    (said,) = cast.said(browser, answer)
+    (said,) = cast.read_messages(browser, answer)
     assert said.startswith("You will be asked the next time ")
     assert LABEL not in cast.facts(cast.cards(browser)["Test client"])
     assert not RememberedConsent.objects.exists()
@@ -98,7 +98,7 @@ def test_it_takes_a_post_with_a_token_by_the_connections_own_person(
 ) -> None:
     assert browser.open(address(mine))["Location"] == cast.path(mine)
     assert browser.post(address(mine), {}).status_code == 403
-    theirs = keep(grants.granted())
+    theirs = keep(grants.make_grant())
     assert browser.open(address(theirs)).status_code == 404
     token = dict(form_with(browser.open(cast.LIST).content.decode(), "csrfmiddlewaretoken").fields)
     assert browser.post(address(theirs), token).status_code == 404

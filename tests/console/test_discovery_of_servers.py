@@ -78,7 +78,7 @@ def card(path: str) -> dict[str, Any]:
 def test_the_card_says_what_the_server_says_once_connected(mcp: McpClient) -> None:
     (remote,) = (found := card(CARD))["remotes"]
     assert remote["url"] == "http://127.0.0.1:8000/api/mcp"
-    result = mcp.at(Revision.V2026_07_28).request("server/discover").result
+    result = mcp.with_revision(Revision.V2026_07_28).request("server/discover").result
     said = result["_meta"]["io.modelcontextprotocol/serverInfo"]
     assert found["name"] == f"127.0.0.1/{said['name']}"
     for member in ("title", "version", "description", "icons", "websiteUrl"):

@@ -55,13 +55,13 @@ def test_the_exceptions_words_stay_inside(rf: RequestFactory) -> None:
 
 
 def test_a_broken_server_answers_without_asking_who_is_there(rf: RequestFactory) -> None:
-    class Broken:
+    class BrokenUser:
         @property
         def is_authenticated(self) -> bool:
             raise RuntimeError
 
     request = rf.get("/somewhere")
-    request.user = Broken()  # type: ignore[assignment]  # no user at all
+    request.user = BrokenUser()  # type: ignore[assignment]  # no user at all
     assert errors.server_error(request).status_code == 500
 
 

@@ -43,25 +43,25 @@ TOO_WIDE = """
 
 
 @dataclass(frozen=True)
-class Answer:
+class SavedPage:
     body: bytes
     headers: dict[str, str]
 
 
 @pytest.fixture
-def site(client: Client, ada: User, settings: Settings) -> dict[str, Answer]:
+def site(client: Client, ada: User, settings: Settings) -> dict[str, SavedPage]:
     """The pages as the server sends them, asked for before the browser's event loop runs."""
     settings.HALO_PUBLIC_URL = "https://assistants.a-company-with-a-long-name.example"
     paths = {"/signin", "/docs/", "/nowhere"}
     pages = {path: client.get(path) for path in paths}
     client.force_login(ada)
     pages |= {path: client.get(path) for path in ("/", "/signout")}
-    kept = {path: Answer(one.content, dict(one.headers)) for path, one in pages.items()}
-    return kept | {"/consent": Answer(consent(), kept["/"].headers)}
+    kept = {path: SavedPage(one.content, dict(one.headers)) for path, one in pages.items()}
+    return kept | {"/consent": SavedPage(consent(), kept["/"].headers)}
 
 
 @pytest.fixture
-def chromium(site: dict[str, Answer]) -> Iterator[Browser]:  # noqa: ARG001  must come first
+def chromium(site: dict[str, SavedPage]) -> Iterator[Browser]:  # noqa: ARG001  must come first
     with sync_playwright() as playwright:
         # Containers commonly run as root, where Chromium's sandbox does not start.
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -81,7 +81,7 @@ def consent() -> bytes:
 
 
 def show(
-    browser: Browser, site: dict[str, Answer], path: str, **options: Any
+    browser: Browser, site: dict[str, SavedPage], path: str, **options: Any
 ) -> tuple[Page, list[str]]:
     """Open a page of the site; the second is what the browser complained of."""
     page = browser.new_page(**options)
@@ -92,7 +92,7 @@ def show(
     return page, complaints
 
 
-def answer(route: Route, site: dict[str, Answer]) -> None:
+def answer(route: Route, site: dict[str, SavedPage]) -> None:
     path = route.request.url.removeprefix(ORIGIN)
     if path in site:
         route.fulfill(body=site[path].body, headers=site[path].headers)
@@ -103,7 +103,7 @@ def answer(route: Route, site: dict[str, Answer]) -> None:
 
 
 def test_pages_fit_narrow_screens_with_targets_a_finger_can_hit(
-    chromium: Browser, site: dict[str, Answer]
+    chromium: Browser, site: dict[str, SavedPage]
 ) -> None:
     for path in site:
         for width in (320, 1280):
@@ -115,7 +115,7 @@ def test_pages_fit_narrow_screens_with_targets_a_finger_can_hit(
 
 
 def test_pages_work_without_script_and_follow_the_systems_colours(
-    chromium: Browser, site: dict[str, Answer]
+    chromium: Browser, site: dict[str, SavedPage]
 ) -> None:
     grounds = set()
     for scheme in ("light", "dark"):
@@ -129,7 +129,7 @@ def test_pages_work_without_script_and_follow_the_systems_colours(
 
 
 def test_the_answer_names_its_origin_although_the_page_tells_no_referrer(
-    chromium: Browser, site: dict[str, Answer]
+    chromium: Browser, site: dict[str, SavedPage]
 ) -> None:
     reported = {"Referrer-Policy": "no-referrer"}
     page, _ = show(chromium, {"/consent": replace(site["/consent"], headers=reported)}, "/consent")
@@ -140,7 +140,7 @@ def test_the_answer_names_its_origin_although_the_page_tells_no_referrer(
 
 
 def test_the_keyboard_reaches_the_content_first_and_can_see_where_it_is(
-    chromium: Browser, site: dict[str, Answer]
+    chromium: Browser, site: dict[str, SavedPage]
 ) -> None:
     page, _ = show(chromium, site, "/")
     page.keyboard.press("Tab")

@@ -16,9 +16,9 @@ from tests.console.second_factors import (
     USER_PRESENT,
     USER_VERIFIED,
     Device,
-    Visitor,
+    FactorVisitor,
     alerts,
-    encoded,
+    encode_base64,
     options_of,
     page,
     sign_in_options,
@@ -52,7 +52,7 @@ GARBAGE = [
 
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("text", GARBAGE, ids=lambda text: repr(text[:24]))
-def test_garbage_in_place_of_an_answer_is_a_plain_error(visitor: Visitor, text: str) -> None:
+def test_garbage_in_place_of_an_answer_is_a_plain_error(visitor: FactorVisitor, text: str) -> None:
     sign_in_options(visitor.browser)
     answer = visitor.browser.post("/signin/passkey", {"credential": text})
     assert answer["Location"] == "/signin"
@@ -65,7 +65,9 @@ def test_garbage_in_place_of_an_answer_is_a_plain_error(visitor: Visitor, text: 
 
 
 @pytest.mark.parametrize("text", GARBAGE, ids=lambda text: repr(text[:24]))
-def test_garbage_in_place_of_a_new_passkey_is_a_plain_error(visitor: Visitor, text: str) -> None:
+def test_garbage_in_place_of_a_new_passkey_is_a_plain_error(
+    visitor: FactorVisitor, text: str
+) -> None:
     visitor.sign_in()
     visitor.confirm()
     shown = page(visitor.browser.post(f"{SECURITY}/passkeys/add", {"credential": text}))
@@ -94,29 +96,29 @@ PARTS = ["clientDataJSON", "authenticatorData", "signature", "userHandle"]
 
 @pytest.mark.parametrize("part", PARTS)
 def test_no_part_of_an_answer_can_be_of_another_kind(
-    visitor: Visitor, device: Device, part: str, settings: Any
+    visitor: FactorVisitor, device: Device, part: str, settings: Any
 ) -> None:
     settings.HALO_RATE_SIGNIN = Limit.parse("100/m")
     for value in WRONG:
-        sent = changed(device.use(sign_in_options(visitor.browser)), part, value)
+        sent = replace_part(device.use(sign_in_options(visitor.browser)), part, value)
         answer = visitor.browser.post("/signin/passkey", {"credential": sent})
         assert answer["Location"] == "/signin", value
         assert not visitor.is_signed_in, value
 
 
 @pytest.mark.parametrize("part", ["clientDataJSON", "attestationObject"])
-def test_no_part_of_a_new_passkey_can_be_of_another_kind(visitor: Visitor, part: str) -> None:
+def test_no_part_of_a_new_passkey_can_be_of_another_kind(visitor: FactorVisitor, part: str) -> None:
     visitor.sign_in()
     visitor.confirm()
     shown = page(visitor.browser.get(f"{SECURITY}/passkeys/add"))
     nested = urlsafe_b64encode(b"\x81" * 20_000).decode().rstrip("=")
     for value in [*WRONG, nested]:
-        sent = {"credential": changed(Device().make(options_of(shown)), part, value)}
+        sent = {"credential": replace_part(Device().make(options_of(shown)), part, value)}
         shown = page(visitor.browser.post(f"{SECURITY}/passkeys/add", sent))
         assert "not added" in alerts(shown), value
 
 
-def changed(answer: str, part: str, value: Any) -> str:
+def replace_part(answer: str, part: str, value: Any) -> str:
     message = json.loads(answer)
     message["response"][part] = value
     return json.dumps(message)
@@ -126,7 +128,7 @@ def test_what_the_browser_saw_has_to_be_an_object(domain: str) -> None:
     assert domain
     message = json.loads(Device().use({"publicKey": {"challenge": "AAAA"}}))
     for seen in (b"[]", b"\xff", b"null", b'{"type":"webauthn.get","type":"webauthn.get"}'):
-        message["response"]["clientDataJSON"] = encoded(seen)
+        message["response"]["clientDataJSON"] = encode_base64(seen)
         with pytest.raises(BadAnswer):
             passkey_answers.parse_authentication(json.dumps(message))
 

@@ -16,10 +16,10 @@ from tests.console.second_factors import (
     USER_PRESENT,
     USER_VERIFIED,
     Device,
-    Visitor,
+    FactorVisitor,
     add_passkey,
     alerts,
-    encoded,
+    encode_base64,
     options_of,
     page,
     sign_in_options,
@@ -34,7 +34,7 @@ REFUSED = "Passkey not accepted"
 
 
 def test_a_passkey_signs_in_without_a_password_and_leads_to_what_was_asked(
-    visitor: Visitor, device: Device
+    visitor: FactorVisitor, device: Device
 ) -> None:
     answer = sign_in_with(device, visitor.browser, next=NEXT)
     assert answer["Location"] == NEXT
@@ -45,7 +45,7 @@ def test_a_passkey_signs_in_without_a_password_and_leads_to_what_was_asked(
 
 
 def test_the_session_is_another_than_before_and_lives_as_long_as_any(
-    visitor: Visitor, device: Device
+    visitor: FactorVisitor, device: Device
 ) -> None:
     sign_in_options(visitor.browser)
     key, lives = visitor.browser.session.session_key, visitor.browser.session.get_expiry_age()
@@ -56,7 +56,7 @@ def test_the_session_is_another_than_before_and_lives_as_long_as_any(
 
 
 def test_after_the_password_the_passkey_is_the_second_step(
-    visitor: Visitor, device: Device
+    visitor: FactorVisitor, device: Device
 ) -> None:
     assert visitor.sign_in(next=NEXT)["Location"] == "/signin/code"
     asked = page(visitor.browser.get("/signin/code"))
@@ -67,14 +67,14 @@ def test_after_the_password_the_passkey_is_the_second_step(
 
 
 def test_a_passkey_is_the_whole_way_in_also_for_who_is_half_in(
-    visitor: Visitor, device: Device
+    visitor: FactorVisitor, device: Device
 ) -> None:
     visitor.sign_in()
     assert sign_in_with(device, visitor.browser, next=NEXT)["Location"] == NEXT
     assert visitor.is_signed_in
 
 
-def test_a_passkey_confirms_that_it_is_you(visitor: Visitor, device: Device) -> None:
+def test_a_passkey_confirms_that_it_is_you(visitor: FactorVisitor, device: Device) -> None:
     sign_in_with(device, visitor.browser)
     path = "/signin/confirm/passkey"
     assert visitor.browser.get(f"{SECURITY}/app")["Location"].startswith("/signin/confirm?next=")
@@ -88,7 +88,9 @@ def test_a_passkey_confirms_that_it_is_you(visitor: Visitor, device: Device) -> 
     assert visitor.browser.get(f"{SECURITY}/app").status_code == 200
 
 
-def test_somebody_switched_off_does_not_get_in(visitor: Visitor, device: Device, ada: User) -> None:
+def test_somebody_switched_off_does_not_get_in(
+    visitor: FactorVisitor, device: Device, ada: User
+) -> None:
     User.objects.filter(pk=ada.pk).update(is_active=False)
     assert sign_in_with(device, visitor.browser)["Location"] == "/signin/inactive"
     assert not visitor.is_signed_in
@@ -112,7 +114,7 @@ def test_somebody_switched_off_does_not_get_in(visitor: Visitor, device: Device,
         {"client": {"topOrigin": "https://evil.example"}},
         {"user_handle": ""},
         {"user_handle": "AAAA"},
-        {"user_handle": encoded(bytes(16))},
+        {"user_handle": encode_base64(bytes(16))},
         {"credential_id": b"another"},
         pytest.param({"credential_id": b"x" * 1024}, id="credential-of-1-KiB"),
         pytest.param({"key": Device().key}, id="another-key"),
@@ -120,7 +122,7 @@ def test_somebody_switched_off_does_not_get_in(visitor: Visitor, device: Device,
     ids=repr,
 )
 def test_an_answer_with_one_thing_wrong_signs_nobody_in(
-    visitor: Visitor, device: Device, changed: dict[str, Any]
+    visitor: FactorVisitor, device: Device, changed: dict[str, Any]
 ) -> None:
     answer = sign_in_with(device.but(**changed), visitor.browser, next=NEXT)
 
@@ -131,7 +133,7 @@ def test_an_answer_with_one_thing_wrong_signs_nobody_in(
 
 
 def test_an_answer_is_good_once_and_for_the_browser_that_asked(
-    visitor: Visitor, device: Device
+    visitor: FactorVisitor, device: Device
 ) -> None:
     sent = {"credential": device.use(sign_in_options(visitor.browser))}
     other = Client()
@@ -146,16 +148,18 @@ def test_an_answer_is_good_once_and_for_the_browser_that_asked(
     assert not visitor.is_signed_in
 
 
-def test_a_refused_answer_spends_its_challenge(visitor: Visitor, device: Device) -> None:
+def test_a_refused_answer_spends_its_challenge(visitor: FactorVisitor, device: Device) -> None:
     options = sign_in_options(visitor.browser)
     visitor.browser.post("/signin/passkey", {"credential": device.but(flags=0).use(options)})
     visitor.browser.post("/signin/passkey", {"credential": device.use(options)})
     assert not visitor.is_signed_in
 
 
-def test_a_passkey_of_somebody_else_is_no_second_step(visitor: Visitor, device: Device) -> None:
+def test_a_passkey_of_somebody_else_is_no_second_step(
+    visitor: FactorVisitor, device: Device
+) -> None:
     User.objects.create_user("ben@acme.example", PASSWORD)
-    ben, other = Visitor(email="ben@acme.example"), Device()
+    ben, other = FactorVisitor(email="ben@acme.example"), Device()
     ben.sign_in()
     ben.confirm()
     add_passkey(ben, other)
@@ -184,7 +188,7 @@ def test_a_passkey_of_somebody_else_is_no_second_step(visitor: Visitor, device: 
     ids=repr,
 )
 def test_a_passkey_with_one_thing_wrong_is_not_added(
-    visitor: Visitor, ada: User, changed: dict[str, Any]
+    visitor: FactorVisitor, ada: User, changed: dict[str, Any]
 ) -> None:
     visitor.sign_in()
     visitor.confirm()
@@ -198,18 +202,18 @@ def test_a_passkey_with_one_thing_wrong_is_not_added(
 
 
 def test_a_passkey_without_a_key_or_of_an_unknown_kind_is_not_added(
-    visitor: Visitor, ada: User
+    visitor: FactorVisitor, ada: User
 ) -> None:
     visitor.sign_in()
     visitor.confirm()
-    for change in (without_key, with_unknown_algorithm):
+    for change in (answer_without_key, with_unknown_algorithm):
         options = options_of(page(visitor.browser.get(f"{SECURITY}/passkeys/add")))
         sent = {"credential": change(Device(), options)}
         assert alerts(page(visitor.browser.post(f"{SECURITY}/passkeys/add", sent)))
     assert not ada.authenticator_set.exists()
 
 
-def without_key(device: Device, options: Any) -> str:
+def answer_without_key(device: Device, options: Any) -> str:
     return rewritten(device.make(options), lambda data: data[:32] + b"\x05" + data[33:37])
 
 
@@ -224,31 +228,33 @@ def rewritten(answer: str, change: Any) -> str:
     padded = message["response"]["attestationObject"] + "=="
     statement: Any = cbor.decode(urlsafe_b64decode(padded))
     statement = dict(statement) | {"authData": change(statement["authData"])}
-    message["response"]["attestationObject"] = encoded(cbor.encode(statement))
+    message["response"]["attestationObject"] = encode_base64(cbor.encode(statement))
     return json.dumps(message)
 
 
 def test_the_same_passkey_is_not_added_twice_by_anyone(device: Device) -> None:
     User.objects.create_user("ben@acme.example", PASSWORD)
-    ben = Visitor(email="ben@acme.example")
+    ben = FactorVisitor(email="ben@acme.example")
     ben.sign_in()
     ben.confirm()
     assert "not added" in alerts(page(add_passkey(ben, device)))
 
 
 def test_a_device_is_given_which_passkeys_there_are_already(
-    visitor: Visitor, device: Device
+    visitor: FactorVisitor, device: Device
 ) -> None:
     sign_in_with(device, visitor.browser)
     visitor.confirm()
     options = options_of(page(visitor.browser.get(f"{SECURITY}/passkeys/add")))["publicKey"]
-    assert [one["id"] for one in options["excludeCredentials"]] == [encoded(device.credential_id)]
+    assert [one["id"] for one in options["excludeCredentials"]] == [
+        encode_base64(device.credential_id)
+    ]
     assert options["rp"] == {"id": "localhost", "name": "Halo MCP"}
     assert options["authenticatorSelection"]["residentKey"] == "required"
     assert options["authenticatorSelection"]["userVerification"] == "required"
 
 
-def test_what_else_a_browser_says_is_not_kept(visitor: Visitor, ada: User) -> None:
+def test_what_else_a_browser_says_is_not_kept(visitor: FactorVisitor, ada: User) -> None:
     visitor.sign_in()
     visitor.confirm()
     device = Device()
@@ -262,11 +268,11 @@ def test_what_else_a_browser_says_is_not_kept(visitor: Visitor, ada: User) -> No
 
 
 def test_a_passkey_is_renamed_and_removed_by_its_owner_only(
-    visitor: Visitor, device: Device, ada: User
+    visitor: FactorVisitor, device: Device, ada: User
 ) -> None:
     key = ada.authenticator_set.get(type="webauthn").pk
     User.objects.create_user("ben@acme.example", PASSWORD)
-    ben = Visitor(email="ben@acme.example")
+    ben = FactorVisitor(email="ben@acme.example")
     ben.sign_in()
     ben.confirm()
     for act in ("rename", "remove"):
@@ -288,18 +294,18 @@ def test_a_passkey_is_renamed_and_removed_by_its_owner_only(
 
 
 def test_where_browsers_keep_none_none_is_offered(
-    visitor: Visitor, device: Device, settings: Any
+    visitor: FactorVisitor, device: Device, settings: Any
 ) -> None:
     settings.HALO_PASSKEY_DOMAIN, settings.HALO_PUBLIC_URL = "", "http://192.0.2.7:8000"
     assert not page(visitor.browser.get("/signin")).all("form", action="/signin/passkey")
     visitor.sign_in()
     assert not page(visitor.browser.get("/signin/code")).all("script", id="passkey-options")
-    other = Visitor()
+    other = FactorVisitor()
     sign_in_with(device, other.browser)
     assert not other.is_signed_in
 
     User.objects.create_user("ben@acme.example", PASSWORD)
-    ben = Visitor(email="ben@acme.example")
+    ben = FactorVisitor(email="ben@acme.example")
     ben.sign_in()
     ben.confirm()
     assert "http://192.0.2.7:8000" in page(ben.browser.get(SECURITY)).text

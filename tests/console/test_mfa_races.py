@@ -12,7 +12,7 @@ from django.test import Client
 
 from console.account import guesses, second_factors
 from foundation.limits import Limit
-from tests.console.second_factors import SECURITY, Response, Visitor, alerts, code, page
+from tests.console.second_factors import SECURITY, FactorVisitor, Response, alerts, code, page
 from workspace.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,10 +26,10 @@ def _limits_far_away(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(guesses, name, Limit.parse("1000/m"))
 
 
-def at_once(acts: Sequence[Callable[[], Response]]) -> list[Response]:
+def run_at_once(acts: Sequence[Callable[[], Response]]) -> list[Response]:
     start = Barrier(len(acts))
 
-    def done(act: Callable[[], Response]) -> Response:
+    def run(act: Callable[[], Response]) -> Response:
         start.wait(60)
         try:
             return act()
@@ -37,11 +37,11 @@ def at_once(acts: Sequence[Callable[[], Response]]) -> list[Response]:
             connection.close()
 
     with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(done, acts))
+        return list(pool.map(run, acts))
 
 
-def half_way() -> Visitor:
-    visitor = Visitor()
+def half_way() -> FactorVisitor:
+    visitor = FactorVisitor()
     assert visitor.sign_in()["Location"] == "/signin/code"
     return visitor
 
@@ -60,19 +60,19 @@ def _slow_judge(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_slow_judge")
 @pytest.mark.parametrize("kind", ["app", "recovery"])
-def test_a_code_sent_many_times_at_once_signs_in_once(visitor: Visitor, kind: str) -> None:
+def test_a_code_sent_many_times_at_once_signs_in_once(visitor: FactorVisitor, kind: str) -> None:
     visitor.sign_in()
     secret, codes = visitor.add_app()
     visitors = [half_way() for _ in range(MANY)]
     typed = {"app": code(secret, steps=1), "recovery": codes[0]}[kind]
 
-    answers = at_once([lambda one=one: one.enter(typed) for one in visitors])
+    answers = run_at_once([lambda one=one: one.enter(typed) for one in visitors])
 
     assert sorted(answer.status_code for answer in answers) == [200] * (MANY - 1) + [302]
     assert sum(one.is_signed_in for one in visitors) == 1
 
 
-def test_an_app_turned_on_many_times_at_once_is_one_app(visitor: Visitor, ada: User) -> None:
+def test_an_app_turned_on_many_times_at_once_is_one_app(visitor: FactorVisitor, ada: User) -> None:
     visitor.sign_in()
     visitor.confirm()
     secret = page(visitor.browser.get(f"{SECURITY}/app")).one("code").text
@@ -83,21 +83,21 @@ def test_an_app_turned_on_many_times_at_once_is_one_app(visitor: Visitor, ada: U
         browsers[-1].cookies = visitor.browser.cookies
 
     path = f"{SECURITY}/app"
-    answers = at_once([lambda one=one: one.post(path, {"code": typed}) for one in browsers])
+    answers = run_at_once([lambda one=one: one.post(path, {"code": typed}) for one in browsers])
 
     assert {answer.status_code for answer in answers} <= {200, 302}
     assert sorted(row.type for row in ada.authenticator_set.all()) == ["recovery_codes", "totp"]
 
 
 def test_guesses_at_once_are_no_more_than_guesses_one_by_one(
-    visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+    visitor: FactorVisitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     visitor.sign_in()
     visitor.add_app()
     monkeypatch.setattr(guesses, "CODES_HERE", Limit.parse("5/h"))
     visitors = [half_way() for _ in range(MANY)]
 
-    answers = at_once([lambda one=one: one.enter("000000") for one in visitors])
+    answers = run_at_once([lambda one=one: one.enter("000000") for one in visitors])
 
     judged = [answer for answer in answers if "Incorrect or used code" in alerts(page(answer))]
     assert len(judged) == 5

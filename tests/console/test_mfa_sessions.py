@@ -13,8 +13,8 @@ from tests.console.second_factors import (
     PASSWORD,
     SECURITY,
     Device,
+    FactorVisitor,
     Response,
-    Visitor,
     add_passkey,
     code,
     page,
@@ -26,34 +26,36 @@ REMOVE = f"{APP}/remove"
 
 
 @pytest.fixture
-def owner(visitor: Visitor) -> Visitor:
+def owner(visitor: FactorVisitor) -> FactorVisitor:
     """Ada, signed in."""
     visitor.sign_in()
     return visitor
 
 
 @pytest.fixture
-def intruder(owner: Visitor) -> Visitor:
+def intruder(owner: FactorVisitor) -> FactorVisitor:
     """Somebody with Ada's password, signed in as well, who gave it once more just now."""
-    intruder = Visitor(email=owner.email)
+    intruder = FactorVisitor(email=owner.email)
     intruder.sign_in()
     intruder.confirm()
     return intruder
 
 
-def is_out(visitor: Visitor) -> bool:
+def is_out(visitor: FactorVisitor) -> bool:
     answer: Response = visitor.browser.get(SECURITY)
     return answer.status_code == 302 and answer["Location"].startswith("/signin?")
 
 
-def without_a_factor_shown(user: User) -> Client:
+def browser_without_factor(user: User) -> Client:
     """A session such as no page opens any more for who has a factor."""
     client = Client()
     client.force_login(user)
     return client
 
 
-def test_the_first_app_ends_every_other_session(owner: Visitor, intruder: Visitor) -> None:
+def test_the_first_app_ends_every_other_session(
+    owner: FactorVisitor, intruder: FactorVisitor
+) -> None:
     before = owner.browser.session.session_key
     owner.add_app()
     assert is_out(intruder)
@@ -62,7 +64,9 @@ def test_the_first_app_ends_every_other_session(owner: Visitor, intruder: Visito
 
 
 @pytest.mark.usefixtures("domain")
-def test_the_first_passkey_ends_every_other_session(owner: Visitor, intruder: Visitor) -> None:
+def test_the_first_passkey_ends_every_other_session(
+    owner: FactorVisitor, intruder: FactorVisitor
+) -> None:
     owner.confirm()
     assert add_passkey(owner, Device(), name="Phone")["Location"] == f"{SECURITY}/codes"
     assert owner.recovery_codes()
@@ -70,7 +74,7 @@ def test_the_first_passkey_ends_every_other_session(owner: Visitor, intruder: Vi
 
 
 def test_who_confirmed_before_there_was_an_app_cannot_remove_it(
-    owner: Visitor, intruder: Visitor, ada: User
+    owner: FactorVisitor, intruder: FactorVisitor, ada: User
 ) -> None:
     owner.add_app()
     intruder.browser.post("/signin/confirm", {"password": PASSWORD})
@@ -79,18 +83,18 @@ def test_who_confirmed_before_there_was_an_app_cannot_remove_it(
 
 
 def test_whoever_comes_back_by_password_needs_the_second_step(
-    owner: Visitor, intruder: Visitor
+    owner: FactorVisitor, intruder: FactorVisitor
 ) -> None:
     owner.add_app()
     assert intruder.sign_in()["Location"] == "/signin/code"
 
 
 def test_a_second_factor_ends_no_session_that_showed_the_first(
-    owner: Visitor,
+    owner: FactorVisitor,
     domain: str,
 ) -> None:
     secret, _ = owner.add_app()
-    other = Visitor()
+    other = FactorVisitor()
     other.sign_in()
     other.enter(code(secret, steps=1))
     owner.confirm()
@@ -100,7 +104,7 @@ def test_a_second_factor_ends_no_session_that_showed_the_first(
 
 
 def test_a_factor_that_is_added_again_ends_the_sessions_of_the_time_between(
-    owner: Visitor, intruder: Visitor
+    owner: FactorVisitor, intruder: FactorVisitor
 ) -> None:
     owner.add_app()
     owner.browser.post(REMOVE)
@@ -112,7 +116,7 @@ def test_a_factor_that_is_added_again_ends_the_sessions_of_the_time_between(
 
 @pytest.mark.usefixtures("domain")
 def test_a_factor_of_a_session_that_ends_meanwhile_is_not_added(
-    owner: Visitor, intruder: Visitor, ada: User, monkeypatch: pytest.MonkeyPatch
+    owner: FactorVisitor, intruder: FactorVisitor, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = page(intruder.browser.get(APP)).one("code").text
     owner.confirm()
@@ -131,9 +135,11 @@ def test_a_factor_of_a_session_that_ends_meanwhile_is_not_added(
 # --- Confirming ---------------------------------------------------------------------------------
 
 
-def test_the_password_confirms_nothing_where_no_factor_was_shown(owner: Visitor, ada: User) -> None:
+def test_the_password_confirms_nothing_where_no_factor_was_shown(
+    owner: FactorVisitor, ada: User
+) -> None:
     secret, _ = owner.add_app()
-    browser = without_a_factor_shown(User.objects.get(pk=ada.pk))
+    browser = browser_without_factor(User.objects.get(pk=ada.pk))
     by_code = f"/signin/confirm/code?next={REMOVE.replace('/', '%2F')}"
     for _ in range(2):
         assert browser.get(REMOVE)["Location"] == by_code
@@ -150,7 +156,7 @@ def test_the_password_confirms_nothing_where_no_factor_was_shown(owner: Visitor,
 
 
 def test_a_password_given_before_there_was_a_factor_confirms_nothing(
-    intruder: Visitor, ada: User
+    intruder: FactorVisitor, ada: User
 ) -> None:
     Authenticator.objects.create(user=ada, type="totp", data={"secret": "sealed"})
     assert intruder.browser.get(REMOVE)["Location"].startswith("/signin/confirm/code?")
@@ -158,7 +164,7 @@ def test_a_password_given_before_there_was_a_factor_confirms_nothing(
     assert ada.authenticator_set.exists()
 
 
-def test_the_session_that_added_the_factor_confirms_by_password_later(owner: Visitor) -> None:
+def test_the_session_that_added_the_factor_confirms_by_password_later(owner: FactorVisitor) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
         owner.add_app()
         clock.shift(301)
@@ -167,7 +173,9 @@ def test_the_session_that_added_the_factor_confirms_by_password_later(owner: Vis
         assert owner.browser.post(REMOVE)["Location"] == SECURITY
 
 
-def test_a_session_that_began_with_the_second_step_confirms_by_password(owner: Visitor) -> None:
+def test_a_session_that_began_with_the_second_step_confirms_by_password(
+    owner: FactorVisitor,
+) -> None:
     secret, _ = owner.add_app()
     owner.sign_out()
     owner.sign_in()
@@ -177,7 +185,7 @@ def test_a_session_that_began_with_the_second_step_confirms_by_password(owner: V
 
 
 @pytest.mark.parametrize("path", ["", "/code"])
-def test_no_page_that_confirms_is_kept(owner: Visitor, path: str) -> None:
+def test_no_page_that_confirms_is_kept(owner: FactorVisitor, path: str) -> None:
     secret, _ = owner.add_app()
     assert secret
     where = f"/signin/confirm{path}"
@@ -186,7 +194,9 @@ def test_no_page_that_confirms_is_kept(owner: Visitor, path: str) -> None:
         assert (answer.status_code, answer["Cache-Control"]) == (200, "no-store")
 
 
-def test_the_page_that_confirms_by_passkey_is_not_kept(visitor: Visitor, device: Device) -> None:
+def test_the_page_that_confirms_by_passkey_is_not_kept(
+    visitor: FactorVisitor, device: Device
+) -> None:
     assert device
     visitor.browser.force_login(User.objects.get(email=visitor.email))
     answer = visitor.browser.get("/signin/confirm/passkey")

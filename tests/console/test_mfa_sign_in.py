@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from audit.models import SecurityEvent
 from console.tasks import prune_sessions
-from tests.console.second_factors import PASSWORD, SECURITY, Visitor, alerts, code, page
+from tests.console.second_factors import PASSWORD, SECURITY, FactorVisitor, alerts, code, page
 from tests.drivers.oauth_client import AUTHORIZE, Browser, OAuthClient
 from workspace.models import User
 
@@ -21,7 +21,7 @@ LATER = 120  # seconds: no code that was shown before is good any more
 
 
 @pytest.fixture
-def secret(visitor: Visitor) -> str:
+def secret(visitor: FactorVisitor) -> str:
     """The key of the app that Ada turned on; she is signed out again."""
     visitor.sign_in()
     secret, _ = visitor.add_app()
@@ -30,20 +30,20 @@ def secret(visitor: Visitor) -> str:
 
 
 @pytest.fixture
-def codes(visitor: Visitor) -> list[str]:
+def codes(visitor: FactorVisitor) -> list[str]:
     visitor.sign_in()
     _, codes = visitor.add_app()
     visitor.sign_out()
     return codes
 
 
-def test_without_a_factor_the_password_signs_in(visitor: Visitor) -> None:
+def test_without_a_factor_the_password_signs_in(visitor: FactorVisitor) -> None:
     assert visitor.sign_in()["Location"] == "/"
     assert visitor.is_signed_in
 
 
 @pytest.mark.usefixtures("secret")
-def test_after_the_password_nobody_is_signed_in_anywhere(visitor: Visitor) -> None:
+def test_after_the_password_nobody_is_signed_in_anywhere(visitor: FactorVisitor) -> None:
     assert visitor.sign_in(next=NEXT)["Location"] == STEP
     assert not visitor.is_signed_in
     for path in (
@@ -59,7 +59,7 @@ def test_after_the_password_nobody_is_signed_in_anywhere(visitor: Visitor) -> No
     assert "Connections" not in page(visitor.browser.get("/")).text
 
 
-def test_the_code_signs_in_and_leads_to_what_was_asked(visitor: Visitor, secret: str) -> None:
+def test_the_code_signs_in_and_leads_to_what_was_asked(visitor: FactorVisitor, secret: str) -> None:
     visitor.sign_in(next=NEXT)
     before = visitor.browser.session.session_key
 
@@ -68,7 +68,7 @@ def test_the_code_signs_in_and_leads_to_what_was_asked(visitor: Visitor, secret:
     assert visitor.browser.session.session_key != before
 
 
-def test_a_code_is_taken_as_people_type_it(visitor: Visitor, secret: str) -> None:
+def test_a_code_is_taken_as_people_type_it(visitor: FactorVisitor, secret: str) -> None:
     visitor.sign_in()
     shown = code(secret, steps=1)
 
@@ -77,7 +77,7 @@ def test_a_code_is_taken_as_people_type_it(visitor: Visitor, secret: str) -> Non
     assert visitor.is_signed_in
 
 
-def test_the_admin_is_reached_the_same_way(visitor: Visitor, secret: str, ada: User) -> None:
+def test_the_admin_is_reached_the_same_way(visitor: FactorVisitor, secret: str, ada: User) -> None:
     User.objects.filter(pk=ada.pk).update(is_staff=True, is_superuser=True)
     bounce = visitor.browser.get("/admin/login/?next=/admin/audit/")
     assert bounce["Location"] == "/signin?next=%2Fadmin%2Faudit%2F"
@@ -92,7 +92,7 @@ def test_the_admin_is_reached_the_same_way(visitor: Visitor, secret: str, ada: U
 
 
 def test_a_wrong_code_is_announced_recorded_and_signs_nobody_in(
-    visitor: Visitor, secret: str, ada: User
+    visitor: FactorVisitor, secret: str, ada: User
 ) -> None:
     visitor.sign_in(next=NEXT)
     right = code(secret, steps=1)
@@ -125,7 +125,7 @@ def test_a_wrong_code_is_announced_recorded_and_signs_nobody_in(
     ids=lambda typed: repr(typed[:8]),
 )
 @pytest.mark.usefixtures("secret")
-def test_what_is_no_code_is_an_error_at_its_field(visitor: Visitor, typed: str) -> None:
+def test_what_is_no_code_is_an_error_at_its_field(visitor: FactorVisitor, typed: str) -> None:
     visitor.sign_in()
 
     shown = page(visitor.enter(typed))
@@ -135,7 +135,7 @@ def test_what_is_no_code_is_an_error_at_its_field(visitor: Visitor, typed: str) 
 
 
 @pytest.mark.usefixtures("secret")
-def test_a_form_without_a_code_is_asked_for_again(visitor: Visitor) -> None:
+def test_a_form_without_a_code_is_asked_for_again(visitor: FactorVisitor) -> None:
     visitor.sign_in()
     shown = page(visitor.browser.post(STEP, {}))
     assert not visitor.is_signed_in
@@ -143,7 +143,7 @@ def test_a_form_without_a_code_is_asked_for_again(visitor: Visitor) -> None:
 
 
 def test_a_code_is_good_once_for_as_long_as_it_would_be_shown(
-    visitor: Visitor, secret: str
+    visitor: FactorVisitor, secret: str
 ) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
         visitor.sign_in()
@@ -157,7 +157,7 @@ def test_a_code_is_good_once_for_as_long_as_it_would_be_shown(
             assert not visitor.is_signed_in
 
 
-def test_the_code_that_turned_the_app_on_is_spent(visitor: Visitor) -> None:
+def test_the_code_that_turned_the_app_on_is_spent(visitor: FactorVisitor) -> None:
     with time_machine.travel(timezone.now(), tick=False):
         visitor.sign_in()
         secret, _ = visitor.add_app()
@@ -167,7 +167,7 @@ def test_the_code_that_turned_the_app_on_is_spent(visitor: Visitor) -> None:
     assert not visitor.is_signed_in
 
 
-def test_an_older_code_is_not_good_after_a_newer_one(visitor: Visitor, secret: str) -> None:
+def test_an_older_code_is_not_good_after_a_newer_one(visitor: FactorVisitor, secret: str) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
         clock.shift(LATER)
         visitor.sign_in()
@@ -178,7 +178,7 @@ def test_an_older_code_is_not_good_after_a_newer_one(visitor: Visitor, secret: s
     assert not visitor.is_signed_in
 
 
-def test_a_clock_may_be_off_by_half_a_minute(visitor: Visitor, secret: str) -> None:
+def test_a_clock_may_be_off_by_half_a_minute(visitor: FactorVisitor, secret: str) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
         for steps, is_good in [(-2, False), (2, False), (-1, True), (1, True)]:
             clock.shift(LATER)
@@ -188,7 +188,7 @@ def test_a_clock_may_be_off_by_half_a_minute(visitor: Visitor, secret: str) -> N
             visitor.sign_out()
 
 
-def test_a_recovery_code_signs_in_once(visitor: Visitor, codes: list[str]) -> None:
+def test_a_recovery_code_signs_in_once(visitor: FactorVisitor, codes: list[str]) -> None:
     assert len(codes) == len(set(codes)) == 10
     visitor.sign_in()
     visitor.enter(codes[3])
@@ -204,7 +204,7 @@ def test_a_recovery_code_signs_in_once(visitor: Visitor, codes: list[str]) -> No
 
 
 def test_somebody_switched_off_meanwhile_does_not_get_in(
-    visitor: Visitor, secret: str, ada: User
+    visitor: FactorVisitor, secret: str, ada: User
 ) -> None:
     visitor.sign_in()
     User.objects.filter(pk=ada.pk).update(is_active=False)
@@ -217,7 +217,7 @@ def test_somebody_switched_off_meanwhile_does_not_get_in(
 
 
 def test_another_password_set_meanwhile_ends_the_half_sign_in(
-    visitor: Visitor, secret: str, ada: User
+    visitor: FactorVisitor, secret: str, ada: User
 ) -> None:
     visitor.sign_in(next=NEXT)
     ada.set_password("another long password")
@@ -231,7 +231,7 @@ def test_another_password_set_meanwhile_ends_the_half_sign_in(
 
 @pytest.mark.usefixtures("secret")
 def test_somebody_whose_factors_or_account_went_meanwhile_starts_over(
-    visitor: Visitor, ada: User
+    visitor: FactorVisitor, ada: User
 ) -> None:
     visitor.sign_in()
     ada.authenticator_set.all().delete()
@@ -247,7 +247,9 @@ def test_somebody_whose_factors_or_account_went_meanwhile_starts_over(
     assert visitor.browser.get(STEP)["Location"] == "/signin"
 
 
-def test_who_takes_too_long_starts_over_and_still_arrives(visitor: Visitor, secret: str) -> None:
+def test_who_takes_too_long_starts_over_and_still_arrives(
+    visitor: FactorVisitor, secret: str
+) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
         visitor.sign_in(next=NEXT)
         shown = page(visitor.browser.get(STEP))
@@ -268,7 +270,7 @@ def test_the_second_step_cannot_be_opened_without_the_first(client: Client) -> N
 
 
 def test_a_request_that_comes_in_between_is_where_the_way_leads(
-    visitor: Visitor, secret: str
+    visitor: FactorVisitor, secret: str
 ) -> None:
     visitor.sign_in(next="/connections")
     assert visitor.browser.get("/signin", {"next": NEXT})["Location"] == STEP
@@ -277,7 +279,7 @@ def test_a_request_that_comes_in_between_is_where_the_way_leads(
 
 
 @pytest.mark.usefixtures("secret")
-def test_somebody_else_can_sign_in_in_between(visitor: Visitor) -> None:
+def test_somebody_else_can_sign_in_in_between(visitor: FactorVisitor) -> None:
     User.objects.create_user("ben@acme.example", PASSWORD)
     visitor.sign_in()
     assert visitor.sign_in(login="ben@acme.example")["Location"] == "/"
@@ -286,7 +288,7 @@ def test_somebody_else_can_sign_in_in_between(visitor: Visitor) -> None:
 
 
 @pytest.mark.usefixtures("secret")
-def test_starting_over_forgets_the_password_and_keeps_the_way(visitor: Visitor) -> None:
+def test_starting_over_forgets_the_password_and_keeps_the_way(visitor: FactorVisitor) -> None:
     visitor.sign_in(next=NEXT)
     form = page(visitor.browser.get(STEP)).one("form", action="/signout")
     over = visitor.browser.post(
@@ -298,7 +300,7 @@ def test_starting_over_forgets_the_password_and_keeps_the_way(visitor: Visitor) 
 
 
 @pytest.mark.usefixtures("acme")
-def test_a_client_is_connected_through_the_second_step(visitor: Visitor, secret: str) -> None:
+def test_a_client_is_connected_through_the_second_step(visitor: FactorVisitor, secret: str) -> None:
     """With CSRF held to, from the client's link to the code in its hands."""
     client, browser = OAuthClient(), Browser()
     client.register()
@@ -313,9 +315,9 @@ def test_a_client_is_connected_through_the_second_step(visitor: Visitor, secret:
     assert decided["Location"].startswith(f"{client.redirect_uri}?code=")
 
 
-def test_sessions_that_are_over_are_deleted(visitor: Visitor) -> None:
+def test_sessions_that_are_over_are_deleted(visitor: FactorVisitor) -> None:
     visitor.sign_in()
-    stranger = Visitor().browser
+    stranger = FactorVisitor().browser
     assert stranger.get("/signin/passkey")["Location"] == "/signin"
     assert Session.objects.count() == 1
     stranger.get("/signin/passkey", headers={"Accept": "application/json"})

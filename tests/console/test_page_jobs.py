@@ -38,26 +38,26 @@ def start(grant: Grant, work: Callable[[], JobResult]) -> PageJob:
     return job
 
 
-def shown(grant: Grant, job: PageJob) -> str:
+def page_text(grant: Grant, job: PageJob) -> str:
     return str(browser_of(grant).get(f"/jobs/{job.pk}").content.decode())
 
 
 def test_a_job_that_runs_is_followed(grant: Grant) -> None:
-    page = shown(grant, running(grant))
+    page = page_text(grant, running(grant))
     assert 'data-live="running"' in page
     assert 'href="/usage"' in page
 
 
 def test_a_job_whose_process_died_is_interrupted(grant: Grant) -> None:
     job = running(grant, started_at=timezone.now() - timedelta(minutes=6))
-    page = shown(grant, job)
+    page = page_text(grant, job)
     assert "data-live" not in page
     assert "The server was stopped before this had ended." in page
 
 
 def test_what_came_of_a_job_is_shown_escaped_for_a_day(grant: Grant) -> None:
     job = running(grant, state="failed", message="<script>no</script>")
-    assert "&lt;script&gt;no" in shown(grant, job)
+    assert "&lt;script&gt;no" in page_text(grant, job)
     PageJob.objects.update(started_at=timezone.now() - timedelta(hours=25))
     assert browser_of(grant).get(f"/jobs/{job.pk}").status_code == 404
 
@@ -78,7 +78,7 @@ def test_a_job_never_starts_before_what_its_page_stores_is_committed(grant: Gran
 
 @pytest.mark.django_db(transaction=True)
 def test_few_jobs_of_a_person_are_kept(grant: Grant) -> None:
-    theirs = running(grants.granted())
+    theirs = running(grants.make_grant())
     for _ in range(page_jobs.MAX_KEPT + 1):
         running(grant)
     start(grant, lambda: JobResult("Fine."))
@@ -88,7 +88,7 @@ def test_few_jobs_of_a_person_are_kept(grant: Grant) -> None:
 
 def test_nobody_else_sees_a_job(grant: Grant) -> None:
     job = running(grant, state="done", message="Secret")
-    stranger = grants.granted()
+    stranger = grants.make_grant()
     assert browser_of(stranger).get(f"/jobs/{job.pk}").status_code == 404
     assert Client().get(f"/jobs/{job.pk}")["Location"].startswith("/signin")
     assert browser_of(grant).post(f"/jobs/{job.pk}").status_code == 405

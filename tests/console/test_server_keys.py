@@ -20,7 +20,7 @@ from workspace.models import Membership, Role, User
 PAGE, ADMIN = "/server-keys", "/admin/oauth/serverkey/"
 
 
-def entered(grant: Grant, **changes: Any) -> dict[str, Any]:
+def form_fields(grant: Grant, **changes: Any) -> dict[str, Any]:
     form = {"organization": grant.organization.pk, "name": "Billing", "scopes": ["sdk:write"]}
     form |= {"kind": "sdk"}
     return form | {"days": "30"} | changes
@@ -38,7 +38,7 @@ def owner(grant: Grant) -> Http:
     return browser_of(grant.user)
 
 
-def shown(page: Any) -> str:
+def shown_key(page: Any) -> str:
     return str(markup(page.content).one("code", id="server-key").text)
 
 
@@ -49,10 +49,10 @@ def identify(grant: Grant, secret: str) -> int:
 
 @pytest.mark.parametrize("address", [PAGE, f"{ADMIN}add/"])
 def test_a_new_key_is_shown_once_and_works(owner: Http, grant: Grant, address: str) -> None:
-    page = owner.post(address, entered(grant))
+    page = owner.post(address, form_fields(grant))
     assert page.status_code == 200
     assert "no-store" in page["Cache-Control"]
-    secret, row = shown(page), ServerKey.objects.get()
+    secret, row = shown_key(page), ServerKey.objects.get()
     assert identify(grant, secret) == 200
     assert row.checksum == ids.sha256_hex(secret)
     assert (row.organization, row.created_by, row.scope) == (
@@ -72,7 +72,7 @@ def test_a_new_key_is_shown_once_and_works(owner: Http, grant: Grant, address: s
 
 
 def test_a_revoked_key_is_refused_from_the_next_request_on(owner: Http, grant: Grant) -> None:
-    secret, row = shown(owner.post(PAGE, entered(grant))), ServerKey.objects.get()
+    secret, row = shown_key(owner.post(PAGE, form_fields(grant))), ServerKey.objects.get()
     address = f"{PAGE}/{row.pk}/revoke"
     assert "Revoke Billing?" in owner.get(address).content.decode()
     assert identify(grant, secret) == 200
@@ -84,10 +84,10 @@ def test_a_revoked_key_is_refused_from_the_next_request_on(owner: Http, grant: G
 
 
 def test_the_admin_revokes_keys_and_edits_none(owner: Http, grant: Grant) -> None:
-    secret, row = shown(owner.post(PAGE, entered(grant))), ServerKey.objects.get()
+    secret, row = shown_key(owner.post(PAGE, form_fields(grant))), ServerKey.objects.get()
     owner.post(ADMIN, {"action": "revoke", "_selected_action": [str(row.pk)]})
     assert identify(grant, secret) == 401
-    changed = owner.post(row_url(row), entered(grant, name="Other"))
+    changed = owner.post(row_url(row), form_fields(grant, name="Other"))
     assert changed.status_code == 403
     assert owner.post(row_url(row, "delete"), {"post": "yes"}).status_code == 403
 
@@ -99,18 +99,18 @@ def test_the_admin_revokes_keys_and_edits_none(owner: Http, grant: Grant) -> Non
 def test_an_incomplete_form_creates_no_key(
     owner: Http, grant: Grant, changes: dict[str, Any]
 ) -> None:
-    assert owner.post(PAGE, entered(grant, **changes)).status_code == 400
+    assert owner.post(PAGE, form_fields(grant, **changes)).status_code == 400
     assert not ServerKey.objects.exists()
 
 
 def test_a_key_is_the_business_of_its_own_organization_s_admins(owner: Http, grant: Grant) -> None:
-    owner.post(PAGE, entered(grant))
-    row, other = ServerKey.objects.get(), grants.granted()
+    owner.post(PAGE, form_fields(grant))
+    row, other = ServerKey.objects.get(), grants.make_grant()
     stranger = browser_of(other.user)
     assert "No keys yet." in stranger.get(PAGE).content.decode()
     assert stranger.get(f"{PAGE}/{row.pk}/revoke").status_code == 404
-    assert stranger.post(PAGE, entered(grant)).status_code == 400
-    assert stranger.post(f"{ADMIN}add/", entered(grant)).status_code == 200
+    assert stranger.post(PAGE, form_fields(grant)).status_code == 400
+    assert stranger.post(f"{ADMIN}add/", form_fields(grant)).status_code == 200
     assert ServerKey.objects.get().revoked_at is None
     Membership.objects.filter(user=grant.user).update(role=Role.MEMBER)
     assert owner.get(PAGE).status_code == 404

@@ -39,7 +39,7 @@ def root(db: None) -> User:  # noqa: ARG001  asked for: it opens the database
 
 
 @pytest.fixture(params=["superuser", "superuser who is no staff", "staff", "the clerk"])
-def above(request: pytest.FixtureRequest, clerk: User, root: User) -> User:
+def target(request: pytest.FixtureRequest, clerk: User, root: User) -> User:
     """Everybody whose account a clerk may not touch."""
     if request.param == "superuser who is no staff":
         root.is_staff = False
@@ -49,7 +49,7 @@ def above(request: pytest.FixtureRequest, clerk: User, root: User) -> User:
     return clerk if request.param == "the clerk" else root
 
 
-def changed(person: User, **fields: str) -> dict[str, str]:
+def form_fields(person: User, **fields: str) -> dict[str, str]:
     return {"email": person.email, "name": "Renamed", "is_active": "on"} | fields
 
 
@@ -57,27 +57,27 @@ def words(answer: Response) -> str:
     return markup.read(answer.content).text
 
 
-def test_a_clerk_cannot_change_an_account_that_has_more(desk: Client, above: User) -> None:
-    sent = changed(above, email="mine@evil.example", is_superuser="on", is_staff="on")
-    assert desk.post(row_url(above), sent).status_code == 403
-    after = User.objects.get(pk=above.pk)
-    assert (after.email, after.is_superuser) == (above.email, above.is_superuser)
+def test_a_clerk_cannot_change_an_account_that_has_more(desk: Client, target: User) -> None:
+    sent = form_fields(target, email="mine@evil.example", is_superuser="on", is_staff="on")
+    assert desk.post(row_url(target), sent).status_code == 403
+    after = User.objects.get(pk=target.pk)
+    assert (after.email, after.is_superuser) == (target.email, target.is_superuser)
 
 
 def test_a_clerk_cannot_set_the_password_of_an_account_that_has_more(
-    desk: Client, above: User
+    desk: Client, target: User
 ) -> None:
-    path = page_url("auth_user_password_change", above.pk)
+    path = page_url("auth_user_password_change", target.pk)
     assert desk.get(path).status_code == 403
     assert desk.post(path, NEW_TWICE).status_code == 403
-    assert User.objects.get(pk=above.pk).check_password(OLD)
+    assert User.objects.get(pk=target.pk).check_password(OLD)
 
 
-def test_a_clerk_cannot_delete_an_account_that_has_more(desk: Client, above: User) -> None:
-    assert desk.post(row_url(above, "delete"), {"post": "yes"}).status_code == 403
-    chosen = {"action": "delete_selected", "_selected_action": [str(above.pk)], "post": "yes"}
+def test_a_clerk_cannot_delete_an_account_that_has_more(desk: Client, target: User) -> None:
+    assert desk.post(row_url(target, "delete"), {"post": "yes"}).status_code == 403
+    chosen = {"action": "delete_selected", "_selected_action": [str(target.pk)], "post": "yes"}
     desk.post(PEOPLE, chosen)
-    assert User.objects.filter(pk=above.pk).exists()
+    assert User.objects.filter(pk=target.pk).exists()
 
 
 def test_a_clerk_who_looks_at_an_account_sees_no_password(desk: Client, root: User) -> None:
@@ -91,7 +91,7 @@ def test_a_clerk_changes_people_and_grants_nothing(desk: Client, ada: User) -> N
     group = Group.objects.create(name="everything")
     every = Permission.objects.values_list("pk", flat=True)[:1]
     rights = {"is_staff": "on", "is_superuser": "on", "groups": str(group.pk)}
-    sent = changed(ada, **rights, user_permissions=str(every[0]))
+    sent = form_fields(ada, **rights, user_permissions=str(every[0]))
     assert save(desk, row_url(ada), sent).status_code == 302
     after = User.objects.get(pk=ada.pk)
     assert after.name == "Renamed"
@@ -148,7 +148,7 @@ def test_a_superuser_touches_everybody_and_grants(root: User, clerk: User) -> No
     client = Client()
     client.force_login(root)
     none = {"memberships-TOTAL_FORMS": "0", "memberships-INITIAL_FORMS": "0"}
-    sent = changed(clerk, is_staff="on", is_superuser="on") | none
+    sent = form_fields(clerk, is_staff="on", is_superuser="on") | none
     assert save(client, row_url(clerk), sent).status_code == 302
     assert User.objects.get(pk=clerk.pk).is_superuser
     assert (

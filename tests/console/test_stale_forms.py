@@ -22,8 +22,8 @@ from gateway.models import PolicyRule, Project, ProjectTool
 from gateway.rules.editing import MAX_RULES
 from oauth.models import Client as OAuthClient
 from tests.drivers.full_tenants import tenant
-from tests.drivers.grants import granted
-from tests.drivers.reviewed_project import ReviewedProject, reviewed
+from tests.drivers.grants import make_grant
+from tests.drivers.reviewed_project import ReviewedProject, open_reviewed_project
 from tests.drivers.shown_forms import PageForm, forms_in, forms_of
 from workspace.models import Membership, Role, User
 
@@ -70,7 +70,7 @@ def alterations(form: PageForm, section: str) -> Iterator[dict[str, list[str]]]:
             yield {**form.fields, name: one}
 
 
-def filled(form: PageForm) -> PageForm:
+def fill_form(form: PageForm) -> PageForm:
     """The form of a new rule with what it requires: it is empty, so that it opens nothing."""
     if form.fields.get("effect") == [""]:
         form.fields |= {"pattern": ["x"], "effect": ["deny"]}
@@ -170,7 +170,7 @@ def _patterns(resolver: URLResolver) -> Iterator[URLPattern]:
 
 @pytest.fixture
 def project(db: None) -> Iterator[ReviewedProject]:  # noqa: ARG001  opens the database
-    with reviewed(granted()) as project:
+    with open_reviewed_project(make_grant()) as project:
         project.rule("create_*", "deny")
         project.rule("delete_*", "deny")
         yield project
@@ -218,12 +218,12 @@ def test_v13_no_form_of_the_console_undoes_what_was_changed_since_it_was_opened(
 ) -> None:
     first, second = browser(project, "first"), browser(project, "second")
     page = dict(console_pages(known_arguments(project)))[name]
-    old = filled(compared_forms(second, page)[place])
+    old = fill_form(compared_forms(second, page)[place])
     if not [*alterations(old, "")]:
         # Of buttons that act on the rules; another rule changes those.
         policy = forms_of(first, reverse("project_policy", args=[project.row.pk]))
         rule = next(one for one in policy if "pattern" in one.fields)
-        entered = {**filled(rule).fields, "pattern": "x*"}
+        entered = {**fill_form(rule).fields, "pattern": "x*"}
         assert first.post(rule.action, entered).status_code == 302
     else:
         assert any(

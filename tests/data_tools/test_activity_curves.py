@@ -9,7 +9,7 @@ import pytest
 import time_machine
 
 from customers import companies, kpis
-from tests.drivers.bound_calls import by_id
+from tests.drivers.bound_calls import bind_id
 from tests.drivers.data_tools import answer, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
@@ -167,7 +167,7 @@ def test_spam_and_rows_of_others_are_not_counted(mcp: McpClient, berlin: Grant) 
     someone = berlin.customer(external_id="1")
     Conversation.objects.create(organization=berlin.organization, customer=someone, started_at=NOW)
     Conversation.objects.create(organization=berlin.organization, started_at=NOW)
-    bound = answer(mcp, TOOL, by_id(someone), metric="conversations", period="today")
+    bound = answer(mcp, TOOL, bind_id(someone), metric="conversations", period="today")
     assert [point["value"] for point in bound["items"]] == [1]
 
 

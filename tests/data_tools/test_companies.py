@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from customers import companies
-from tests.drivers.bound_calls import by_id
+from tests.drivers.bound_calls import bind_id
 from tests.drivers.data_tools import answer, ids
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
@@ -70,11 +70,11 @@ def test_a_bound_call_finds_the_company_of_its_customer_only(
     ada = grant.customer(external_id="ada", name="Ada", company=three[0])
     grant.customer(external_id="bob", name="Bob", company=three[0])
     alone = grant.customer(external_id="alone", name="Alone")
-    found = answer(mcp, "data_find_company", by_id(ada), company="Acme")
+    found = answer(mcp, "data_find_company", bind_id(ada), company="Acme")
     assert [one["name"] for one in found["users"]] == ["Ada"]
-    assert answer(mcp, "data_find_company", by_id(ada), company="Globex")["match"] == "none"
-    assert ids(answer(mcp, "data_search_companies", by_id(ada))) == [three[0].pk]
-    assert answer(mcp, "data_search_companies", by_id(alone))["total"] == 0
+    assert answer(mcp, "data_find_company", bind_id(ada), company="Globex")["match"] == "none"
+    assert ids(answer(mcp, "data_search_companies", bind_id(ada))) == [three[0].pk]
+    assert answer(mcp, "data_search_companies", bind_id(alone))["total"] == 0
 
 
 @pytest.mark.parametrize(

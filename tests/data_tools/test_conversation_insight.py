@@ -82,7 +82,7 @@ CLUSTERS = {
 
 
 @pytest.fixture
-def failed(grant: Grant) -> Customer:
+def person_with_failures(grant: Grant) -> Customer:
     """Three clusters of questions that nobody answered, and one question that was answered."""
     person = grant.customer(external_id="1")
     for question, alike in CLUSTERS.items():
@@ -93,7 +93,7 @@ def failed(grant: Grant) -> Customer:
     return person
 
 
-@pytest.mark.usefixtures("failed")
+@pytest.mark.usefixtures("person_with_failures")
 def test_questions_of_the_same_meaning_are_one_group(mcp: McpClient) -> None:
     found = answer(mcp, QUESTIONS)
     assert [one["count"] for one in found["items"]] == [4, 3, 1]
@@ -104,7 +104,7 @@ def test_questions_of_the_same_meaning_are_one_group(mcp: McpClient) -> None:
     assert answer(mcp, QUESTIONS, page_size=1)["returned"] == 1
 
 
-@pytest.mark.usefixtures("failed")
+@pytest.mark.usefixtures("person_with_failures")
 @pytest.mark.parametrize(
     ("reason", "many"), [("escalated", 3), ("abandoned", 5), ("low_confidence", 1)]
 )

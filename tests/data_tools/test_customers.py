@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from customers import companies
 from data_tools.query.declaring import WHOLE_WORKSPACE
-from tests.drivers.bound_calls import by_id
+from tests.drivers.bound_calls import bind_id
 from tests.drivers.data_tools import answer, call, ids, refusal
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.records import Records
 from workspace.models import Company, Customer, Event, Lead, LeadStatus, Ticket, TicketStatus
@@ -143,7 +143,7 @@ def test_a_bound_call_finds_its_customer_only(
     mcp: McpClient, grant: Grant, maria: Customer
 ) -> None:
     bob = grant.customer(external_id="bob", name="Maria Lopes", email="bob@acme.example")
-    meta = by_id(maria)
+    meta = bind_id(maria)
     assert answer(mcp, "data_find_user", meta, user=maria.pk)["match"] == "exact"
     assert answer(mcp, "data_find_user", meta, user=bob.pk)["match"] == "none"
     assert ids(answer(mcp, "data_search_users", meta)) == [maria.pk]
@@ -232,7 +232,7 @@ def test_a_company_that_two_have_is_refused_with_both(
 @pytest.fixture
 def leads(grant: Grant, maria: Customer) -> list[Lead]:
     """One lead of another organization is not among them."""
-    Lead.objects.create(organization=granted().organization, name="Ben Theirs", source="form")
+    Lead.objects.create(organization=make_grant().organization, name="Ben Theirs", source="form")
     return [
         Lead.objects.create(organization=grant.organization, **facts)
         for facts in (

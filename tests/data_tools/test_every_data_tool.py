@@ -18,9 +18,17 @@ from foundation.limits import Limit
 from mcp_protocol import tool_shapes
 from mcp_protocol.revisions import Revision
 from tests.drivers import schema_values
-from tests.drivers.bound_calls import by_id
-from tests.drivers.data_tools import TOOLS, answer, call, naming, needed, refusal, widest
-from tests.drivers.grants import Grant, granted
+from tests.drivers.bound_calls import bind_id
+from tests.drivers.data_tools import (
+    TOOLS,
+    answer,
+    call,
+    naming,
+    refusal,
+    required_arguments,
+    widest,
+)
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient, Reply
 from tests.drivers.records import Records
 from tools_registry.api import Tool
@@ -42,7 +50,7 @@ SECRET = "zanzibar"
 
 
 @pytest.fixture(autouse=True)
-def _unlimited(settings: Any) -> None:
+def _high_limits(settings: Any) -> None:
     for name in ("TOOLS_CALL", "IP"):
         setattr(settings, f"HALO_RATE_{name}", Limit(1_000_000, 60))
 
@@ -55,10 +63,10 @@ def records(grant: Grant) -> Records:
 @pytest.fixture
 def theirs(db: None) -> Records:  # noqa: ARG001  opens the database for the test
     """The same rows in another organization."""
-    return Records(granted(), word=SECRET).add()
+    return Records(make_grant(), word=SECRET).add()
 
 
-def without(reply: Reply, named: str) -> Any:
+def comparable_reply(reply: Reply, named: str) -> Any:
     """A reply without what it was asked about and when."""
     found = json.loads(json.dumps(reply.json).replace(named, "named"))
     if structured := found["result"].get("structuredContent"):
@@ -81,7 +89,7 @@ def test_l02_no_row_of_another_organization_is_in_a_result(
 ) -> None:
     arguments = widest(tool, records)
     own = facts(mcp, tool, arguments)
-    theirs = Records(granted(), word=SECRET).add()
+    theirs = Records(make_grant(), word=SECRET).add()
     assert facts(mcp, tool, arguments) == own
     # The rows of either feed the tool: what it answers would have changed.
     assert_fed(mcp, tool, records, own)
@@ -132,11 +140,11 @@ def assert_fed(mcp: McpClient, tool: Tool, records: Records, before: Any) -> Non
 def test_l01_an_id_of_another_organization_is_like_a_random_one(
     mcp: McpClient, records: Records, theirs: Records, tool: Tool, argument: str
 ) -> None:
-    arguments = needed(tool, records)
+    arguments = required_arguments(tool, records)
     existing = naming(tool, theirs)[argument]
     random = f"{existing[:4]}{existing[4:][::-1]}"
     replies = [
-        without(call(mcp, tool.name, **{**arguments, argument: named}), named)
+        comparable_reply(call(mcp, tool.name, **{**arguments, argument: named}), named)
         for named in (existing, random)
     ]
     assert replies[0] == replies[1]
@@ -147,7 +155,7 @@ def test_l01_an_id_of_another_organization_is_like_a_random_one(
 def test_m07_a_bound_call_reads_its_customer_only_or_is_refused(
     mcp: McpClient, records: Records, tool: Tool
 ) -> None:
-    bound, arguments = by_id(records.customers[0]), widest(tool, records)
+    bound, arguments = bind_id(records.customers[0]), widest(tool, records)
     before = call(mcp, tool.name, bound, **arguments)
     unbound = facts(mcp, tool, arguments)
     others = Records(records.grant, word=SECRET).add()
@@ -169,7 +177,7 @@ def test_m07_a_bound_call_reads_its_customer_only_or_is_refused(
 def test_an_unknown_argument_is_refused_with_all_that_there_are(
     mcp: McpClient, records: Records, tool: Tool
 ) -> None:
-    refused = refusal(mcp, tool.name, **needed(tool, records), formatt="x")
+    refused = refusal(mcp, tool.name, **required_arguments(tool, records), formatt="x")
     valid = ", ".join(sorted(tool.input_schema["properties"]))
     assert (refused["code"], refused["field"]) == (-32602, "formatt")
     assert refused["reason"].endswith(f"Valid: {valid}.")

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from customers import companies, customers, kpis, tasks
-from tests.drivers.bound_calls import by_id
+from tests.drivers.bound_calls import bind_id
 from tests.drivers.data_tools import answer, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
@@ -147,11 +147,13 @@ AT_END = {
 }
 
 
-def expected(name: str, start: datetime, end: datetime) -> float:
+def expected_figure(name: str, start: datetime, end: datetime) -> float:
     if name in IN_PERIOD:
         return plain(IN_PERIOD[name], start, end)
     if name == "churn_rate":
-        return plain(IN_PERIOD["churned_customers"], start, end) / expected("customers", end, start)
+        return plain(IN_PERIOD["churned_customers"], start, end) / expected_figure(
+            "customers", end, start
+        )
     return plain(AT_END[name], *[end] * AT_END[name].count("%s"))
 
 
@@ -169,9 +171,9 @@ def test_figures_are_those_of_plain_sql_with_and_without_snapshots(
     found = figures(mcp)
     assert list(found) == list(kpis.FIGURES)
     for name, one in found.items():
-        assert one["value"] == pytest.approx(expected(name, START, NOW), abs=0.051), name
+        assert one["value"] == pytest.approx(expected_figure(name, START, NOW), abs=0.051), name
         if name not in {"mrr", "average_health"}:
-            previous = expected(name, BEFORE, UNTIL)
+            previous = expected_figure(name, BEFORE, UNTIL)
             assert one["previous"] == pytest.approx(previous, abs=0.051), name
 
 
@@ -180,8 +182,8 @@ def test_a_figure_says_its_unit_its_direction_and_what_it_means(mcp: McpClient) 
     result = answer(mcp, "data_query_metrics", metric="churn_rate")
     (figure,) = result["items"]
     churned, at_start = (
-        expected("churned_customers", START, NOW),
-        expected("customers", START, START),
+        expected_figure("churned_customers", START, NOW),
+        expected_figure("customers", START, START),
     )
     assert figure["value"] == round(churned / at_start, 4) > 0
     assert figure["change"] == pytest.approx(figure["value"] - figure["previous"], abs=1e-4)
@@ -211,7 +213,7 @@ def test_the_other_period_has_gone_as_far(
     result = answer(mcp, "data_query_metrics", metric="tickets", period=period, compare=compare)
     assert (result["previous_period"]["from"], result["previous_period"]["to"]) == (begins, ends)
     start, end = (datetime.fromisoformat(one) for one in (begins, ends))
-    assert result["items"][0]["previous"] == expected("tickets", start, end)
+    assert result["items"][0]["previous"] == expected_figure("tickets", start, end)
 
 
 @pytest.mark.usefixtures("berlin")
@@ -251,7 +253,7 @@ def test_figures_of_a_past_day_are_kept_and_written_again_when_rows_change(berli
     start, end = datetime(2026, 11, 1, 23, tzinfo=UTC), datetime(2026, 11, 2, 23, tzinfo=UTC)
     assert stored.keys() >= kpis.FIGURES.keys()
     for name in ("mrr", "customers", "churn_rate", "tickets", "average_health"):
-        assert stored[name] == pytest.approx(expected(name, start, end)), name
+        assert stored[name] == pytest.approx(expected_figure(name, start, end)), name
     _ticket(berlin, start, 1).save()
     kpis.refresh(berlin.organization, day, day)
     snapshot = KpiSnapshot.objects.get(organization=berlin.organization, day=day, metric="tickets")
@@ -260,7 +262,7 @@ def test_figures_of_a_past_day_are_kept_and_written_again_when_rows_change(berli
 
 def test_a_call_that_is_bound_to_a_customer_is_refused(mcp: McpClient, berlin: Grant) -> None:
     one = berlin.organization.customers.all()[0]
-    refused = refusal(mcp, "data_query_metrics", by_id(one))
+    refused = refusal(mcp, "data_query_metrics", bind_id(one))
     assert "cannot be limited to one customer" in refused["reason"]
 
 

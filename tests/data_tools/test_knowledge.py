@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import knowledge
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 
 TOOL = "data_search_knowledge"
@@ -48,7 +48,7 @@ def test_a_search_without_a_hit_names_the_documents(grant: Grant) -> None:
 
 
 def test_another_organization_s_source_is_like_no_source(source_id: str) -> None:
-    others = granted("data:read")
+    others = make_grant("data:read")
     answers = [
         search(others, query="refund", source=each).facts["hints"]
         for each in (source_id, "ks_nobody")

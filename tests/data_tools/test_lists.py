@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from data_tools.query import listing, results
-from tests.drivers.bound_calls import by_id
+from tests.drivers.bound_calls import bind_id
 from tests.drivers.data_tools import answer, ids, refusal
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from workspace.models import Customer, Lead
 
@@ -111,8 +111,8 @@ def test_a_cursor_of_another_call_is_refused(
     mcp: McpClient, grant: Grant, people: list[Customer]
 ) -> None:
     cursor = answer(mcp, "data_search_users", page_size=4)["next_cursor"]
-    there = McpClient(granted().token())
-    bound = by_id(people[0])
+    there = McpClient(make_grant().token())
+    bound = bind_id(people[0])
     refused = [
         refusal(mcp, "data_search_users", cursor=cursor, plan="pro"),
         refusal(mcp, "data_search_companies", cursor=cursor),

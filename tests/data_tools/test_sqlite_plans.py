@@ -10,8 +10,8 @@ from tests.drivers import query_plans
 from tests.drivers.data_tools import answer, ids
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.statements import Statement, asked
-from tests.drivers.threads import by_customer, ticket
+from tests.drivers.statements import Statement, record_statements
+from tests.drivers.threads import customer_message, ticket
 from workspace.models import Company
 
 pytestmark = pytest.mark.skipif(
@@ -42,7 +42,7 @@ def test_ids_and_values_in_any_case_are_found_by_their_index(
     table, name = index.split(".")
     grant.customer(external_id="user-1", role="admin", plan="Pro")
     companies.keep(Company(organization=grant.organization, external_id="org-1"))
-    with asked() as received:
+    with record_statements() as received:
         answer(mcp, tool, **arguments)
 
     read = steps(received, f"workspace_{table}")
@@ -53,9 +53,9 @@ def test_ids_and_values_in_any_case_are_found_by_their_index(
 def test_messages_with_a_common_word_are_looked_up_one_by_one(
     mcp: McpClient, grant: Grant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = ticket(grant, "Export", by_customer("The export fails."))
+    made = ticket(grant, "Export", customer_message("The export fails."))
     monkeypatch.setattr(words, "MAX_MATCHES", 0)
-    with asked() as received:
+    with record_statements() as received:
         assert ids(answer(mcp, "data_search_tickets", query="export")) == [made.pk]
 
     # The first statement reads as many messages as are looked up by id, in any order.

@@ -7,11 +7,18 @@ import pytest
 from django.db import connection
 
 from customers import companies
-from tests.drivers.bound_calls import by_id
+from tests.drivers.bound_calls import bind_id
 from tests.drivers.data_tools import answer, ids, refusal
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.threads import MINUTE, NOON, by_agent, by_customer, by_teammate, ticket
+from tests.drivers.threads import (
+    MINUTE,
+    NOON,
+    agent_message,
+    customer_message,
+    teammate_message,
+    ticket,
+)
 from workspace.models import Company, Ticket, TicketStatus
 
 DAY = timedelta(days=1)
@@ -63,8 +70,8 @@ def test_a_ticket_has_names_next_to_ids(mcp: McpClient, grant: Grant) -> None:
     made = ticket(
         grant,
         "Export fails",
-        by_customer("The export\nfails."),
-        by_agent("Which one?"),
+        customer_message("The export\nfails."),
+        agent_message("Which one?"),
         note="Known bug",
         customer=maria,
         company=acme,
@@ -100,7 +107,7 @@ def test_a_ticket_has_names_next_to_ids(mcp: McpClient, grant: Grant) -> None:
 
 
 def test_tickets_are_found_by_assignee(mcp: McpClient, grant: Grant) -> None:
-    other = granted().user
+    other = make_grant().user
     other.name = "Bob"
     other.save()
     grant.organization.memberships.create(user=other)
@@ -127,7 +134,7 @@ def test_tickets_are_found_by_assignee(mcp: McpClient, grant: Grant) -> None:
 
 
 def test_a_person_of_another_organization_is_no_assignee(mcp: McpClient, grant: Grant) -> None:
-    elsewhere = granted().user
+    elsewhere = make_grant().user
     ticket(grant, "Mine", assignee=grant.user)
     for named in (elsewhere.email, str(elsewhere.pk)):
         error = refusal(mcp, "data_search_tickets", assignee=named)
@@ -155,11 +162,11 @@ def test_tickets_are_found_by_each_filter(
     mcp: McpClient, grant: Grant, arguments: dict[str, Any]
 ) -> None:
     acme = companies.keep(Company(organization=grant.organization, name="Acme"))
-    ticket(grant, "Another", by_customer("Hay"))
+    ticket(grant, "Another", customer_message("Hay"))
     wanted = ticket(
         grant,
         "A",
-        by_customer("A needle"),
+        customer_message("A needle"),
         customer=grant.customer(external_id="1", name="Maria"),
         company=acme,
         priority="priority",
@@ -195,18 +202,24 @@ def test_tickets_are_sorted_by_the_time_that_the_call_names(mcp: McpClient, gran
 def test_the_excerpt_of_a_search_is_of_the_message_with_the_words(
     mcp: McpClient, grant: Grant
 ) -> None:
-    ticket(grant, "Help", by_customer("Hello"), by_agent("Try the needle"), by_customer("Needles?"))
+    ticket(
+        grant,
+        "Help",
+        customer_message("Hello"),
+        agent_message("Try the needle"),
+        customer_message("Needles?"),
+    )
     (item,) = answer(mcp, "data_search_tickets", query="needle")["items"]
     assert (item["excerpt"]["message_id"], item["excerpt"]["text"]) == (2, "Try the needle")
 
 
 def test_a_bound_call_reads_no_internal_note(mcp: McpClient, grant: Grant) -> None:
     maria = grant.customer(external_id="1", name="Maria")
-    made = ticket(grant, "Help", by_customer("Hello"), note="A secret", customer=maria)
+    made = ticket(grant, "Help", customer_message("Hello"), note="A secret", customer=maria)
     assert answer(mcp, "data_search_tickets", query="secret")["total"] == 1
-    assert answer(mcp, "data_search_tickets", by_id(maria), query="secret")["total"] == 0
+    assert answer(mcp, "data_search_tickets", bind_id(maria), query="secret")["total"] == 0
     whole = answer(mcp, "data_get_ticket", ticket_id=made.pk)
-    bound = answer(mcp, "data_get_ticket", by_id(maria), ticket_id=made.pk)
+    bound = answer(mcp, "data_get_ticket", bind_id(maria), ticket_id=made.pk)
     assert [item.get("internal") for item in whole["items"]] == [None, True]
     assert [item["text"] for item in bound["items"]] == ["Hello"]
     assert "last_author" not in bound["ticket"]
@@ -215,13 +228,13 @@ def test_a_bound_call_reads_no_internal_note(mcp: McpClient, grant: Grant) -> No
 def test_a_bound_call_names_no_assignee_but_of_its_tickets(mcp: McpClient, grant: Grant) -> None:
     maria = grant.customer(external_id="1", name="Maria")
     named: Any = {"assignee": grant.user.email}
-    assert "none matches" in refusal(mcp, "data_search_tickets", by_id(maria), **named)["reason"]
+    assert "none matches" in refusal(mcp, "data_search_tickets", bind_id(maria), **named)["reason"]
     made = ticket(grant, "Help", customer=maria, assignee=grant.user)
-    assert ids(answer(mcp, "data_search_tickets", by_id(maria), **named)) == [made.pk]
+    assert ids(answer(mcp, "data_search_tickets", bind_id(maria), **named)) == [made.pk]
 
 
 def test_a_ticket_has_its_messages_in_order_in_pages(mcp: McpClient, grant: Grant) -> None:
-    said = [by_customer(f"Message {number}") for number in range(1, 66)]
+    said = [customer_message(f"Message {number}") for number in range(1, 66)]
     made = ticket(grant, "Long", *said, metadata={"channel": "email"}, category="Bug")
     pages = [answer(mcp, "data_get_ticket", ticket_id=made.pk)]
     while cursor := pages[-1].get("next_cursor"):
@@ -242,7 +255,7 @@ def test_a_ticket_has_its_messages_in_order_in_pages(mcp: McpClient, grant: Gran
 
 
 def test_long_messages_are_cut_and_marked(mcp: McpClient, grant: Grant) -> None:
-    made = ticket(grant, "Long", by_teammate("x" * 600), by_teammate("y" * 50_000))
+    made = ticket(grant, "Long", teammate_message("x" * 600), teammate_message("y" * 50_000))
     first, second = answer(mcp, "data_get_ticket", ticket_id=made.pk)["items"]
     assert (len(first["text"]), first["cut"]) == (500, True)
     (first, second) = answer(mcp, "data_get_ticket", ticket_id=made.pk, response_format="detailed")[
@@ -268,7 +281,7 @@ def test_an_unknown_ticket_is_not_found_with_a_way_out(mcp: McpClient) -> None:
 
 def test_last_weeks_tickets_on_a_word_are_those_of_sql(mcp: McpClient, grant: Grant) -> None:
     for number in range(30):
-        said = by_customer("SSO is broken" if number % 3 else "All is well")
+        said = customer_message("SSO is broken" if number % 3 else "All is well")
         ticket(grant, f"Ticket {number}", said, created_at=NOON - number * DAY / 3)
     result = answer(mcp, "data_search_tickets", query="sso", from_="2026-11-13", to="2026-11-19")
     rows = Ticket.objects.raw(

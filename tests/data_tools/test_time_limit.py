@@ -11,7 +11,7 @@ from audit.models import ActionExecution
 from data_tools.query import DataToolCall, data_tool, results
 from foundation.db.time_limit import TimeLimitExceeded, time_limit
 from tests.drivers.data_tools import answer, refusal
-from tests.drivers.grants import granted
+from tests.drivers.grants import make_grant
 from tests.drivers.mcp import McpClient
 from tools_registry import registry
 from tools_registry.api import Facts, Toolset
@@ -48,7 +48,7 @@ def scalar(statement: str) -> Any:
 @pytest.fixture
 def client() -> Iterator[McpClient]:
     with registry.including(COUNTING):
-        yield McpClient(granted("data:read").token())
+        yield McpClient(make_grant("data:read").token())
 
 
 def test_a_call_that_takes_too_long_fails_and_the_next_one_is_answered(

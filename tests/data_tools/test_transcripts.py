@@ -7,11 +7,17 @@ import pytest
 
 from customers import companies
 from data_tools import transcripts
-from tests.drivers.bound_calls import by_id
+from tests.drivers.bound_calls import bind_id
 from tests.drivers.data_tools import answer, ids, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.threads import NOON, by_agent, by_customer, by_teammate, conversation
+from tests.drivers.threads import (
+    NOON,
+    agent_message,
+    conversation,
+    customer_message,
+    teammate_message,
+)
 from workspace.models import Agent, AgentKind, Company, Conversation, Customer, Feedback
 
 DAY = timedelta(days=1)
@@ -52,12 +58,14 @@ def rate(one: Conversation, position: int, rating: str = "bad", **facts: Any) ->
 
 
 def test_words_are_found_where_they_were_said_and_by_whom(mcp: McpClient, grant: Grant) -> None:
-    asked = conversation(grant, by_customer("How does onboarding work?"), by_agent("Like this."))
+    asked = conversation(
+        grant, customer_message("How does onboarding work?"), agent_message("Like this.")
+    )
     answered = conversation(
         grant,
-        by_customer("Hello"),
-        by_agent("Onboarding takes two weeks."),
-        by_teammate("Your onboarding begins on Monday."),
+        customer_message("Hello"),
+        agent_message("Onboarding takes two weeks."),
+        teammate_message("Your onboarding begins on Monday."),
         started_at=NOON + DAY,
     )
     found = {
@@ -82,9 +90,9 @@ def test_without_words_the_first_thing_that_the_customer_said_is_quoted(
 ) -> None:
     made = conversation(
         grant,
-        by_agent("How can I help?"),
-        by_customer("My export fails."),
-        by_customer("Anyone?"),
+        agent_message("How can I help?"),
+        customer_message("My export fails."),
+        customer_message("Anyone?"),
         customer=maria,
         company=acme,
         agent=bot,
@@ -128,7 +136,7 @@ def test_without_words_the_first_thing_that_the_customer_said_is_quoted(
 def test_conversations_are_found_by_each_filter(
     mcp: McpClient, grant: Grant, maria: Customer, bot: Agent, arguments: dict[str, Any]
 ) -> None:
-    conversation(grant, by_customer("Another"))
+    conversation(grant, customer_message("Another"))
     wanted = conversation(
         grant,
         customer=maria,
@@ -171,7 +179,7 @@ def test_by_relevance_the_conversation_with_most_such_messages_is_first(
     mcp: McpClient, grant: Grant
 ) -> None:
     made = [
-        conversation(grant, *[by_customer("An export")] * many, started_at=NOON + many * DAY)
+        conversation(grant, *[customer_message("An export")] * many, started_at=NOON + many * DAY)
         for many in (1, 3, 2, 1)
     ]
     arguments: Any = {"query": "export", "sort": "relevance", "page_size": 1}
@@ -188,8 +196,8 @@ def test_by_relevance_the_conversation_with_most_such_messages_is_first(
 def test_relevance_is_refused_without_words_and_for_too_many_matches(
     mcp: McpClient, grant: Grant, acme: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    conversation(grant, by_customer("An export"), company=acme)
-    conversation(grant, by_customer("An export"), by_customer("An export"))
+    conversation(grant, customer_message("An export"), company=acme)
+    conversation(grant, customer_message("An export"), customer_message("An export"))
     error = refusal(mcp, "data_search_transcripts", sort="relevance")
     assert error["reason"] == "relevance needs query. Without it use started_at_desc."
     monkeypatch.setattr(transcripts, "MAX_RANKED", 2)
@@ -201,7 +209,7 @@ def test_relevance_is_refused_without_words_and_for_too_many_matches(
 def test_a_conversation_begins_at_the_message_that_the_call_names(
     mcp: McpClient, grant: Grant
 ) -> None:
-    made = conversation(grant, *[by_customer(f"{number}") for number in range(1, 41)])
+    made = conversation(grant, *[customer_message(f"{number}") for number in range(1, 41)])
     arguments: Any = {"transcript_id": made.pk, "message_id": 5}
     first = answer(mcp, "data_get_transcript", **arguments)
     second = answer(mcp, "data_get_transcript", **arguments, cursor=first["next_cursor"])
@@ -211,7 +219,7 @@ def test_a_conversation_begins_at_the_message_that_the_call_names(
 
 
 def test_a_conversation_whose_messages_were_deleted_says_so(mcp: McpClient, grant: Grant) -> None:
-    made = conversation(grant, by_customer("Why?"))
+    made = conversation(grant, customer_message("Why?"))
     made.messages.all().delete()
     found = answer(mcp, "data_get_transcript", transcript_id=made.pk)
     assert (found["items"], found["hints"]) == ([], [transcripts.DELETED])
@@ -221,7 +229,9 @@ def test_a_conversation_whose_messages_were_deleted_says_so(mcp: McpClient, gran
 
 
 def test_messages_have_their_ratings(mcp: McpClient, grant: Grant) -> None:
-    made = conversation(grant, by_customer("Why?"), by_agent("Because."), by_agent("So."))
+    made = conversation(
+        grant, customer_message("Why?"), agent_message("Because."), agent_message("So.")
+    )
     rate(made, 2, comment="No answer")
     rate(made, 2, "good", comment="Correct", given_by="trainer")
     found = answer(mcp, "data_get_transcript", transcript_id=made.pk)["items"]
@@ -250,12 +260,12 @@ def test_a_bad_rating_has_the_question_and_the_answer(
 ) -> None:
     made = conversation(
         grant,
-        by_customer("First question"),
-        by_agent("First answer"),
-        by_customer("Second question"),
-        by_agent("Let me see."),
-        by_agent("Second answer"),
-        by_customer("Thanks"),
+        customer_message("First question"),
+        agent_message("First answer"),
+        customer_message("Second question"),
+        agent_message("Let me see."),
+        agent_message("Second answer"),
+        customer_message("Thanks"),
         customer=maria,
         company=acme,
     )
@@ -284,8 +294,8 @@ def test_a_bad_rating_has_the_question_and_the_answer(
 def test_bad_ratings_are_found_by_each_filter(
     mcp: McpClient, grant: Grant, maria: Customer, bot: Agent, arguments: dict[str, Any]
 ) -> None:
-    rate(conversation(grant, by_agent("One")), 1)
-    one = conversation(grant, by_agent("Two"), customer=maria, agent=bot)
+    rate(conversation(grant, agent_message("One")), 1)
+    one = conversation(grant, agent_message("Two"), customer=maria, agent=bot)
     wanted = rate(one, 1, given_by="trainer", at=NOON - DAY)
     everything = {} if "to" in arguments else {"period": "all_time"}
     found = answer(mcp, "data_list_negative_feedback", **{**everything, **arguments})
@@ -295,7 +305,7 @@ def test_bad_ratings_are_found_by_each_filter(
 def test_a_bound_call_reads_the_ratings_of_its_customer(
     mcp: McpClient, grant: Grant, maria: Customer
 ) -> None:
-    rate(conversation(grant, by_agent("One")), 1)
-    own = rate(conversation(grant, by_agent("Two"), customer=maria), 1)
-    found = answer(mcp, "data_list_negative_feedback", by_id(maria), period="all_time")
+    rate(conversation(grant, agent_message("One")), 1)
+    own = rate(conversation(grant, agent_message("Two"), customer=maria), 1)
+    found = answer(mcp, "data_list_negative_feedback", bind_id(maria), period="all_time")
     assert ids(found) == [own.pk]

@@ -12,7 +12,7 @@ from data_tools.query import listing
 from tests.drivers.data_tools import answer, call, ids, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.threads import MINUTE, NOON, by_customer, by_teammate, ticket
+from tests.drivers.threads import MINUTE, NOON, customer_message, teammate_message, ticket
 from workspace.models import TicketMessage
 
 TEXTS = {
@@ -27,7 +27,9 @@ TEXTS = {
 def tickets(grant: Grant) -> dict[str, str]:
     """The id of a ticket for each text, whose subject is its name."""
     return {
-        name: ticket(grant, f"About {name}", by_customer("Hello there."), by_teammate(text)).pk
+        name: ticket(
+            grant, f"About {name}", customer_message("Hello there."), teammate_message(text)
+        ).pk
         for name, text in TEXTS.items()
     }
 
@@ -98,7 +100,7 @@ def test_any_text_is_a_query(mcp: McpClient, grant: Grant, query: str) -> None:
 
 
 def test_terms_of_any_characters_raise_nothing(grant: Grant) -> None:
-    ticket(grant, "One", by_customer("text"))
+    ticket(grant, "One", customer_message("text"))
     rows = TicketMessage.objects.all()
     for term in ('a"b', "a\0b", "'", "a' OR 'b", "\\", "a:*", "!a & b", "²"):
         assert list(words.matching(rows, [term, "text"])) in ([], list(rows))

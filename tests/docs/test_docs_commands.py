@@ -32,7 +32,9 @@ class Shell:
 
     def says(self, commands: str) -> str:
         """Type commands; returns what they print. Fails where a command fails."""
-        script = f"set -eu\n{self._kept()}\n{commands.replace(ADDRESS, self.server.url)}\n"
+        script = (
+            f"set -eu\n{self._restoring_command()}\n{commands.replace(ADDRESS, self.server.url)}\n"
+        )
         done = subprocess.run(
             ["sh", "-c", script + "export -p > state\n"],
             cwd=self.folder,
@@ -44,7 +46,7 @@ class Shell:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def _kept(self) -> str:
+    def _restoring_command(self) -> str:
         # All variables are exported, so that they can be written down and read again.
         return "set -a\n. ./state" if (self.folder / "state").exists() else "set -a"
 
@@ -54,18 +56,18 @@ def shell(tmp_path: Path, server: Server) -> Shell:
     return Shell(tmp_path, server)
 
 
-def _signed_in(shell: Shell, commands: list[str]) -> list[str]:
+def _follow_page(shell: Shell, commands: list[str]) -> list[str]:
     """Go down the page as a person does; returns what each block printed."""
     printed: list[str] = []
     for block in commands:
         text = block
         if block.startswith("CODE="):
-            text = f"CODE={_approved(printed[-1].strip())}"
+            text = f"CODE={_approve(printed[-1].strip())}"
         printed.append(shell.says(text))
     return printed
 
 
-def _approved(address: str) -> str:
+def _approve(address: str) -> str:
     person = Person()
     answer = parse_qs(urlsplit(person.open(address)).query)
     person.browser.close()
@@ -79,7 +81,7 @@ def _facts(reply: str) -> Any:
 
 @pytest.mark.process
 def test_the_page_leads_from_discovery_to_revocation(shell: Shell) -> None:
-    printed = _signed_in(shell, [block.text for block in blocks(SIGN_IN, "sh")])
+    printed = _follow_page(shell, [block.text for block in blocks(SIGN_IN, "sh")])
     _url, found, client, _asked, _code, tokens, called, refreshed, revoked = printed
 
     assert f'"issuer": "{shell.server.url}"' in found
@@ -95,7 +97,7 @@ def test_spec15_the_commands_of_the_readme_and_the_endpoint_page_work_with_that_
     shell: Shell,
 ) -> None:
     until_token = [block.text for block in blocks(SIGN_IN, "sh")][:6]
-    _signed_in(shell, until_token)
+    _follow_page(shell, until_token)
     _setup, calls, modern, read = [block.text for block in blocks(ENDPOINT, "sh")]
 
     (call,) = [block.text for block in blocks(ROOT / "README.md", "sh") if "$TOKEN" in block.text]

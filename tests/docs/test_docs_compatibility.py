@@ -7,7 +7,7 @@ import pytest
 from tests.clients import compatibility
 from tests.clients.daily import page as daily_page
 from tests.clients.daily.pinned import CLIENTS
-from tests.clients.daily.steps import Outcome, Step, Verdict
+from tests.clients.daily.steps import Step, StepOutcome, Verdict
 from tests.clients.matrix import MATRIX
 from tests.docs.doc_pages import page, table
 
@@ -15,13 +15,13 @@ from tests.docs.doc_pages import page, table
 def test_the_page_has_a_row_for_every_client_and_setting_and_no_other() -> None:
     rows = [compatibility.line(client, client.revision, compatibility.PASSED) for client in MATRIX]
 
-    assert page("compatibility") == compatibility.written(page("compatibility"), rows)
+    assert page("compatibility") == compatibility.replace_rows(page("compatibility"), rows)
 
 
 def test_the_rows_of_an_older_run_are_replaced() -> None:
     old = f"# Page\n\n| a |\n{compatibility.RULE}\n| old |\n| older |\n\nText.\n"
 
-    assert compatibility.written(old, ["| new |"]) == (
+    assert compatibility.replace_rows(old, ["| new |"]) == (
         f"# Page\n\n| a |\n{compatibility.RULE}\n| new |\n\nText.\n"
     )
 
@@ -54,15 +54,17 @@ def test_no_client_dies_and_each_second_consent_is_explained(row: list[str]) -> 
 
 def test_a_run_replaces_the_rows_of_its_clients() -> None:
     first, second, _other, fourth = CLIENTS[:4]
-    works = dict.fromkeys(Step, Outcome(Verdict.WORKS))
+    works = dict.fromkeys(Step, StepOutcome(Verdict.WORKS))
     kept = daily_page.line(second, "2026-01-01", works)
     old = daily_page.line(first, "2026-01-01", works)
-    new = daily_page.line(first, "2026-02-01", {**works, Step.EXPIRY: Outcome(Verdict.DIES, "a|b")})
+    new = daily_page.line(
+        first, "2026-02-01", {**works, Step.EXPIRY: StepOutcome(Verdict.DIES, "a|b")}
+    )
     added = daily_page.line(fourth, "2026-02-01", works)
     page = "# Page\n\n| a |\n{rule}\n{rows}\n\nText.\n"
 
     assert "| works | works | works | dies: a/b | works |" in new
-    written = daily_page.written(
+    written = daily_page.replace_rows(
         page.format(rule=daily_page.RULE, rows=f"{old}\n{kept}"), [added, new], CLIENTS
     )
     assert written == page.format(rule=daily_page.RULE, rows=f"{new}\n{kept}\n{added}")

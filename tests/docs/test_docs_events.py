@@ -50,10 +50,10 @@ def _takers_of_a_kind() -> set[str]:
 def _kinds() -> Iterator[str]:
     for function in _functions():
         for node in ast.walk(function):
-            yield from filter(KIND.fullmatch, _named_by(node))
+            yield from filter(KIND.fullmatch, _kinds_in(node))
 
 
-def _named_by(node: ast.AST) -> Iterator[str]:
+def _kinds_in(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call) and _name(node.func) in _takers_of_a_kind():
         yield from map(_text, node.args)
     if isinstance(node, ast.Assign) and _name(node.targets[0]) == "kind":

@@ -50,7 +50,7 @@ globals().update(FROM_THE_PAGE)
 
 
 @pytest.fixture(autouse=True)
-def _found() -> Iterator[None]:
+def _example_integration() -> Iterator[None]:
     """The integration in the registry, where its file would put it."""
     with registry.including(TOOLSET):
         yield

@@ -29,7 +29,7 @@ MESSAGES = sorted({text for text in QUOTED if text not in NOT_OURS})
 
 
 @cache
-def _said() -> str:
+def _texts_of_code() -> str:
     """Every string of the code and the text of the script, one line each."""
     files = (file for app in APPS for file in (ROOT / app).rglob("*.py"))
     trees = (ast.parse(file.read_text(encoding="utf-8")) for file in files)
@@ -42,4 +42,4 @@ def _said() -> str:
 def test_a_message_is_one_that_is_said(message: str) -> None:
     fixed = [part.strip() for part in message.split("…")]
     assert any(fixed)
-    assert all(part in _said() for part in fixed if len(part) > 1 or part.isalnum())
+    assert all(part in _texts_of_code() for part in fixed if len(part) > 1 or part.isalnum())

@@ -91,20 +91,20 @@ def _switches(state: Integration) -> Switches:
     return Switches(mcp_server_on=True, integrations={"crm": state})
 
 
-def _decided(tool: Tool, scope: ScopeSet, switches: Switches) -> Decision:
+def _decide(tool: Tool, scope: ScopeSet, switches: Switches) -> Decision:
     return gate.decide(tool, scope, switches, WORKSPACE_SURFACE)
 
 
 ENABLED = frozenset({"write"})
 # The one thing wrong in each case is what its layer looks at; all that comes after is wrong too.
 LAYERS = [
-    _decided(DELETE, ScopeSet(), Switches(mcp_server_on=False)),
-    _decided(DELETE, ScopeSet(), Switches()),
-    _decided(WRITE, ScopeSet(), Switches()),
-    _decided(WRITE, ScopeSet(), _switches(Integration(actions_on=False, connected=True))),
-    _decided(WRITE, ScopeSet(), _switches(Integration(actions_on=True, connected=True))),
-    _decided(WRITE, ScopeSet(), _switches(Integration(True, True, ENABLED))),
-    _decided(WRITE, parse("actions:crm:*"), _switches(Integration(True, True, ENABLED))),
+    _decide(DELETE, ScopeSet(), Switches(mcp_server_on=False)),
+    _decide(DELETE, ScopeSet(), Switches()),
+    _decide(WRITE, ScopeSet(), Switches()),
+    _decide(WRITE, ScopeSet(), _switches(Integration(actions_on=False, connected=True))),
+    _decide(WRITE, ScopeSet(), _switches(Integration(actions_on=True, connected=True))),
+    _decide(WRITE, ScopeSet(), _switches(Integration(True, True, ENABLED))),
+    _decide(WRITE, parse("actions:crm:*"), _switches(Integration(True, True, ENABLED))),
 ]
 
 

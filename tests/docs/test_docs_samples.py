@@ -55,7 +55,7 @@ def test_the_descriptor_is_shown_as_it_is_served(mcp: McpClient) -> None:
 
 
 def test_a_missing_scope_is_shown_as_it_is_reported() -> None:
-    narrow = McpClient(grants.granted("docs:read").token())
+    narrow = McpClient(grants.make_grant("docs:read").token())
     refused = narrow.call("setup_get_jwt_sample")
     (shown,) = (block for block in ENDPOINT if "error" in block)
     assert refused.status == 403

@@ -63,7 +63,7 @@ read_once = cache(read_page)
 
 
 @pytest.fixture(autouse=True)
-def _indexed(monkeypatch: pytest.MonkeyPatch) -> None:
+def _search_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "read_page", read_once)
     refresh(settings.HALO_DOCS_SOURCE)
 

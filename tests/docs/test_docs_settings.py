@@ -33,10 +33,10 @@ def _read_from(call: ast.Call) -> Variable | None:
     if not is_reader or not call.args or not isinstance(call.args[0], ast.Constant):
         return None
     given = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "default")]
-    return Variable(str(call.args[0].value), _written(given[0]) if given else "")
+    return Variable(str(call.args[0].value), _default_text(given[0]) if given else "")
 
 
-def _written(default: ast.expr) -> str | None:
+def _default_text(default: ast.expr) -> str | None:
     if not isinstance(default, ast.Constant):
         return None
     return {"False": "no", "True": "yes"}.get(str(default.value), str(default.value))
@@ -48,7 +48,7 @@ def _variables() -> Iterator[Variable]:
     yield from filter(None, map(_read_from, calls))
 
 
-def _documented() -> dict[str, str]:
+def _documented_defaults() -> dict[str, str]:
     rows = re.findall(r"(?m)^\| `([A-Z_]+)` \|([^|]*)\|", page("configuration"))
     return {name: cell.strip() for name, cell in rows}
 
@@ -59,7 +59,7 @@ FIXED = [one for one in VARIABLES.values() if one.default]
 
 def test_the_page_lists_exactly_the_variables_that_are_read() -> None:
     assert len(VARIABLES) > 30
-    assert sorted(_documented()) == sorted(VARIABLES)
+    assert sorted(_documented_defaults()) == sorted(VARIABLES)
 
 
 def test_the_example_file_lists_exactly_the_variables_that_are_read() -> None:
@@ -73,7 +73,7 @@ def test_a_copy_of_the_example_file_changes_nothing() -> None:
 
 @pytest.mark.parametrize("variable", FIXED, ids=lambda one: one.name)
 def test_the_page_states_the_default_that_holds(variable: Variable) -> None:
-    assert _documented()[variable.name] == f"`{variable.default}`"
+    assert _documented_defaults()[variable.name] == f"`{variable.default}`"
 
 
 @pytest.mark.parametrize("variable", FIXED, ids=lambda one: one.name)

@@ -10,7 +10,7 @@ from tests.drivers.server import PASSWORD
 OPEN = """
 import json
 from tests.drivers import grants
-grant = grants.granted("actions:*")
+grant = grants.make_grant("actions:*")
 grant.user.set_password({password!r})
 grant.user.save()
 print(json.dumps({{

@@ -40,7 +40,7 @@ class AdminPages:
 
 
 @contextmanager
-def opened(server: Server) -> Iterator[AdminPages]:
+def open_admin_pages(server: Server) -> Iterator[AdminPages]:
     """The office of the admin whom the first start made."""
     person = Person()
     with person.browser:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from mcp_protocol.revisions import MODERN, Revision
-from tests.drivers.elicitation_client import in_session
+from tests.drivers.elicitation_client import start_session
 from tests.drivers.mcp import McpClient, Reply
 
 EXTENSION: Final = "io.modelcontextprotocol/ui"
@@ -20,8 +20,10 @@ class AppClient:
     def __init__(self, client: McpClient, revision: Revision, capabilities: Any = None) -> None:
         self.capabilities = SHOWS_APPS if capabilities is None else capabilities
         self.is_modern = revision in MODERN
-        opened = client.at(revision)
-        self.client = opened if self.is_modern else in_session(client, revision, self.capabilities)
+        opened = client.with_revision(revision)
+        self.client = (
+            opened if self.is_modern else start_session(client, revision, self.capabilities)
+        )
 
     def request(self, method: str, **params: Any) -> Reply:
         if self.is_modern:

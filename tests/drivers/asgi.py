@@ -97,7 +97,7 @@ class Wire:
                 self.body += event.get("body", b"")
             self.changed.notify_all()
 
-    async def until(self, true: Callable[[], bool]) -> None:
+    async def wait_until(self, true: Callable[[], bool]) -> None:
         """Wait for the answer to come to a certain point."""
         async with self.changed:
             await asyncio.wait_for(self.changed.wait_for(true), 20)
@@ -143,7 +143,7 @@ def _version_in(scope: Mapping[str, Any]) -> str | None:
 
 
 @asynccontextmanager
-async def opened(app: App, scope: dict[str, Any], body: bytes) -> AsyncIterator[Wire]:
+async def open_request(app: App, scope: dict[str, Any], body: bytes) -> AsyncIterator[Wire]:
     """A request whose answer is still coming; its end is awaited on leaving."""
     wire = Wire([body])
     running = asyncio.ensure_future(app(scope, wire.receive, wire.send))
@@ -153,7 +153,7 @@ async def opened(app: App, scope: dict[str, Any], body: bytes) -> AsyncIterator[
         await asyncio.wait_for(running, 30)
 
 
-def through(app: App, path: str = "/api/mcp") -> Transport:
+def app_transport(app: App, path: str = "/api/mcp") -> Transport:
     """A transport for the driver of `tests/drivers/mcp.py`."""
 
     def send(method: str, headers: Mapping[str, str], body: bytes) -> Reply:

@@ -50,7 +50,7 @@ class BackgroundClient:
 
     def waits_until_it_has(self, wanted: set[str]) -> None:
         """Wait for word of a change until the list is exactly this."""
-        self.portal.call(self._received, wanted)
+        self.portal.call(self._wait_for_tools, wanted)
 
     async def _tools(self) -> set[str]:
         return {tool.name for tool in (await self.client.list_tools()).tools}
@@ -58,7 +58,7 @@ class BackgroundClient:
     async def _call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
         return await self.client.call_tool(tool, arguments)
 
-    async def _received(self, wanted: set[str]) -> None:
+    async def _wait_for_tools(self, wanted: set[str]) -> None:
         found = set[str]()
         with anyio.move_on_after(TIMEOUT_SECONDS):
             async for _change in self.subscription:
@@ -73,13 +73,13 @@ def listening(mcp_url: str, token: str) -> Iterator[BackgroundClient]:
     """Connect with a token and open the stream; both end with the block."""
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(_connected(mcp_url, token)) as (client, subscription),
+        portal.wrap_async_context_manager(_connect(mcp_url, token)) as (client, subscription),
     ):
         yield BackgroundClient(portal, client, subscription)
 
 
 @asynccontextmanager
-async def _connected(mcp_url: str, token: str) -> AsyncIterator[tuple[Client, Subscription]]:
+async def _connect(mcp_url: str, token: str) -> AsyncIterator[tuple[Client, Subscription]]:
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
         transport = streamable_http_client(mcp_url, http_client=http)

@@ -52,7 +52,7 @@ def browser_of(user: User) -> Client:
 
 
 @dataclass(frozen=True)
-class Case:
+class RefundCase:
     """A refund that is asked for, and an admin at their desk."""
 
     mcp: McpClient
@@ -79,12 +79,12 @@ class Case:
         return self.row(request_id)
 
 
-def asked(mcp: McpClient, stripe: Stripe, **more: Any) -> Case:
+def request_refund(mcp: McpClient, stripe: Stripe, **more: Any) -> RefundCase:
     """A refund of 20.00 USD that waits for a decision."""
     charge = stripe.charge(2000)
     filed = mcp.call("stripe.request_refund", {"payment": charge, **more}).facts
     boss = decider()
-    return Case(mcp, stripe, charge, filed["request_id"], boss, browser_of(boss))
+    return RefundCase(mcp, stripe, charge, filed["request_id"], boss, browser_of(boss))
 
 
 def _with_rights(user: User, *rights: str) -> User:

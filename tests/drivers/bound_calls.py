@@ -9,11 +9,11 @@ from workspace.models import Customer, new_customer_id
 Meta = dict[str, Any]
 
 
-def by_id(customer: Customer | str) -> Meta:
+def bind_id(customer: Customer | str) -> Meta:
     return {"bound_end_user_id": customer if isinstance(customer, str) else customer.pk}
 
 
-def by_email(email: Any) -> Meta:
+def bind_email(email: Any) -> Meta:
     return {"bound_email": email}
 
 
@@ -26,7 +26,7 @@ def row() -> ActionExecution:
     return ActionExecution.objects.latest("id")
 
 
-def rejected(reply: Reply) -> Reply:
+def assert_rejected(reply: Reply) -> Reply:
     """The reply, once it and the audit row tell that the binding was rejected."""
     assert (reply.status, reply.error) == (
         200,
@@ -46,6 +46,6 @@ def rejected(reply: Reply) -> Reply:
     return reply
 
 
-def forged(*_whoever: object) -> Meta:
+def bind_forged_id(*_whoever: object) -> Meta:
     """An id that looks right and was never given out."""
-    return by_id(new_customer_id())
+    return bind_id(new_customer_id())

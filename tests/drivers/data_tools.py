@@ -31,7 +31,7 @@ BUILT_IN = [
 def call(mcp: McpClient, tool: str, meta: Any = None, **arguments: Any) -> Reply:
     """Calls a data tool; an argument with an underscore at its end is one that Python reserves."""
     given = {name.removesuffix("_"): value for name, value in arguments.items()}
-    return mcp.at(Revision.V2026_07_28).call(tool, given, meta=meta)
+    return mcp.with_revision(Revision.V2026_07_28).call(tool, given, meta=meta)
 
 
 def answer(mcp: McpClient, tool: str, meta: Any = None, **arguments: Any) -> Any:
@@ -68,7 +68,7 @@ def naming(tool: Tool, records: Records) -> dict[str, str]:
     return {name: rows[name] for name in tool.input_schema["properties"] if name in rows}
 
 
-def needed(tool: Tool, records: Records) -> dict[str, Any]:
+def required_arguments(tool: Tool, records: Records) -> dict[str, Any]:
     """The arguments that a tool requires."""
     rows: dict[str, Any] = {**naming(tool, records), "query": records.word}
     required = tool.input_schema.get("required", ())
@@ -79,5 +79,5 @@ def needed(tool: Tool, records: Records) -> dict[str, Any]:
 def widest(tool: Tool, records: Records) -> dict[str, Any]:
     """The arguments that a tool requires, with the longest page."""
     page = tool.input_schema["properties"].get("page_size", {})
-    arguments = needed(tool, records)
+    arguments = required_arguments(tool, records)
     return {**arguments, "page_size": page["maximum"]} if page else arguments

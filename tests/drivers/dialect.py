@@ -94,11 +94,11 @@ def _watch(owner: type, name: str, kind: str) -> None:
     method = owner.__dict__[name]
 
     @functools.wraps(method)
-    def watched(*args: Any, **options: Any) -> Any:
+    def record_and_call(*args: Any, **options: Any) -> Any:
         _record(kind)
         return method(*args, **options)
 
-    setattr(owner, name, watched)
+    setattr(owner, name, record_and_call)
 
 
 def _watch_statements() -> None:

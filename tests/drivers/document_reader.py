@@ -1,7 +1,7 @@
 """Reads OpenAPI documents in this process.
 
 In production each is read in a new process of Python, which spends nearly all of its time on
-imports. Tests about that process use `in_a_process`.
+imports. Tests about that process use `read_in_a_process`.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _run = limited_process.run
 
 
 @contextmanager
-def in_this_process() -> Iterator[None]:
+def read_in_this_process() -> Iterator[None]:
     """What the reading process would write comes from the function that it calls."""
 
     def read(module: str, sent: bytes, *, seconds: float) -> bytes:
@@ -32,7 +32,7 @@ def in_this_process() -> Iterator[None]:
 
 
 @contextmanager
-def in_a_process() -> Iterator[None]:
-    """As deployed, within `in_this_process`."""
+def read_in_a_process() -> Iterator[None]:
+    """As deployed, within `read_in_this_process`."""
     with patch.object(limited_process, "run", _run):
         yield

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from audit.models import ActionExecution
 from mcp_protocol.revisions import Revision
-from tests.drivers.asgi import Wire, judge, opened, scope_of
+from tests.drivers.asgi import Wire, judge, open_request, scope_of
 from tests.drivers.mcp import BOTH, CLIENT, McpClient, Reply, events_in
 from tools_registry.endpoint.asgi import McpApplication
 
@@ -27,11 +27,11 @@ SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "m
 ROOTED = {"roots": [{"uri": "file:///a"}]}
 
 
-def in_session(
+def start_session(
     client: McpClient, revision: Revision, capabilities: Mapping[str, Any] = EVERYTHING
 ) -> McpClient:
     """The client after its handshake, which takes events and sends the session id it was given."""
-    client = client.at(revision)
+    client = client.with_revision(revision)
     params = {
         "protocolVersion": revision.value,
         "capabilities": dict(capabilities),
@@ -69,7 +69,7 @@ class ElicitationClient:
         """Any request whose answer is still coming; all that came is judged in the end."""
         message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
         scope = self._scope(self.client)
-        async with opened(self.app, scope, json.dumps(message).encode()) as wire:
+        async with open_request(self.app, scope, json.dumps(message).encode()) as wire:
             yield wire
         judge(wire, self.client._usual_headers()["MCP-Protocol-Version"])
 
@@ -80,7 +80,7 @@ class ElicitationClient:
         assert wire.body == b""
         return wire.status
 
-    async def refused(self, message: Message) -> Reply:
+    async def send_refused(self, message: Message) -> Reply:
         """Send a message that is not accepted; returns what is said to it."""
         wire = Wire([json.dumps(message).encode()])
         await self.app(self._scope(self.client), wire.receive, wire.send)
@@ -102,11 +102,13 @@ class ElicitationClient:
         return scope_of("POST", [(k, v) for k, v in given.items() if v is not None])
 
 
-def at(asked: ElicitationClient, revision: Revision, capabilities: Any = None) -> ElicitationClient:
+def start_other_session(
+    asked: ElicitationClient, revision: Revision, capabilities: Any = None
+) -> ElicitationClient:
     """The same client in a session of another revision, or with other capabilities."""
     given = {} if capabilities is None else {"capabilities": capabilities}
     bare = replace(asked.client, headers={})
-    return replace(asked, client=in_session(bare, revision, **given))
+    return replace(asked, client=start_session(bare, revision, **given))
 
 
 def outcomes() -> list[str]:
@@ -131,12 +133,12 @@ def facts(wire: Wire) -> Any:
 async def requests_on(wire: Wire, how_many: int = 1) -> list[Message]:
     """What was asked so far, once there are so many questions."""
 
-    def asked() -> list[Message]:
+    def list_requests() -> list[Message]:
         return [event for event in events_in(wire.body) if "id" in event and "method" in event]
 
-    await wire.until(lambda: len(asked()) >= how_many or _is_over(wire))
-    assert len(asked()) >= how_many, wire.body
-    return asked()
+    await wire.wait_until(lambda: len(list_requests()) >= how_many or _is_over(wire))
+    assert len(list_requests()) >= how_many, wire.body
+    return list_requests()
 
 
 def _is_over(wire: Wire) -> bool:

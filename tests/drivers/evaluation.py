@@ -62,7 +62,7 @@ def evaluate(env: Mapping[str, str], code: str) -> str:
     """What the lines print. Raises Failed."""
     key = frozenset(env.items())
     if key not in _running or _running[key].process.poll() is not None:
-        _running[key] = Evaluator(_started(env))
+        _running[key] = Evaluator(_start(env))
     return _running[key].evaluate(code)
 
 
@@ -79,7 +79,7 @@ def _forget_all() -> None:
         _running.popitem()[1].stop()
 
 
-def _started(env: Mapping[str, str]) -> subprocess.Popen[str]:
+def _start(env: Mapping[str, str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "tests.drivers.evaluation"],
         cwd=ROOT,

@@ -106,7 +106,7 @@ def _cannot_list(_context: ToolContext) -> Sequence[ListedResource]:
     listed=_cannot_list,
     completions={"name": _fails},
 )
-def unlisted(context: ToolContext, _variables: Given) -> ResourceBody:
+def read_unlisted(context: ToolContext, _variables: Given) -> ResourceBody:
     context.ask({"who": {"method": "elicitation/create"}})
     return ResourceBody("never")
 

@@ -21,7 +21,7 @@ from tests.drivers.server import (
     environment,
     free_port,
     lay_tables,
-    started,
+    start_server,
 )
 
 BODY_NAME = "HALO_TEST_BODY_SECONDS"
@@ -71,7 +71,7 @@ def laboratory(folder: Path, given: Mapping[str, str] | None = None) -> Iterator
     with backends_of_its_own(port) as backends:
         env = environment(folder, port) | backends | RAISED | dict(given or {})
         lay_tables(env)
-        with _started(folder, env, port) as server:
+        with _start(folder, env, port) as server:
             yield Laboratory(server, open_account(env), env)
 
 
@@ -79,13 +79,13 @@ def laboratory(folder: Path, given: Mapping[str, str] | None = None) -> Iterator
 def second_server(running: Laboratory, folder: Path) -> Iterator[Laboratory]:
     """Another server process on the same database and data folder, under another port."""
     port = free_port()
-    with _started(folder, {**running.env, "PORT": str(port)}, port) as server:
+    with _start(folder, {**running.env, "PORT": str(port)}, port) as server:
         yield replace(running, server=server)
 
 
-def _started(folder: Path, env: Mapping[str, str], port: int) -> AbstractContextManager[Server]:
+def _start(folder: Path, env: Mapping[str, str], port: int) -> AbstractContextManager[Server]:
     words = ("-m", "tests.drivers.fixture_server")
-    return started(f"http://127.0.0.1:{port}", folder / "server.log", env, *words)
+    return start_server(f"http://127.0.0.1:{port}", folder / "server.log", env, *words)
 
 
 def main() -> None:

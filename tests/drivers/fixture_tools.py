@@ -195,7 +195,7 @@ def count_up(context: ToolContext, arguments: Arguments) -> Facts:
     streams=True,
 )
 def wait(context: ToolContext, arguments: Arguments) -> Facts:
-    return _waited(context, Path(arguments["file"]))
+    return _wait(context, Path(arguments["file"]))
 
 
 @LAB.tool(
@@ -206,7 +206,7 @@ def wait(context: ToolContext, arguments: Arguments) -> Facts:
     streams=True,
 )
 def write_slowly(context: ToolContext, arguments: Arguments) -> Facts:
-    return _waited(context, Path(arguments["file"]))
+    return _wait(context, Path(arguments["file"]))
 
 
 @LAB.tool(
@@ -232,10 +232,10 @@ def persist(_context: ToolContext, arguments: Arguments) -> Facts:
     input_schema=schema("file", file=TEXT),
 )
 def stand_by(context: ToolContext, arguments: Arguments) -> Facts:
-    return _waited(context, Path(arguments["file"]))
+    return _wait(context, Path(arguments["file"]))
 
 
-def _waited(context: ToolContext, awaited: Path) -> Facts:
+def _wait(context: ToolContext, awaited: Path) -> Facts:
     """Say and mark that the tool has begun; then wait for the file, or for the caller to go."""
     begun_mark(awaited).touch()
     context.progress(0)

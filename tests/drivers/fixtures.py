@@ -15,7 +15,7 @@ from tests.drivers import (
     grants,
 )
 from tests.drivers.asgi import application
-from tests.drivers.elicitation_client import ElicitationClient, in_session
+from tests.drivers.elicitation_client import ElicitationClient, start_session
 from tests.drivers.fake_vendors.stripe import Stripe, serving
 from tests.drivers.fixture_server import Laboratory
 from tests.drivers.grants import Grant
@@ -80,7 +80,7 @@ def wide_laboratory(shared_server: SharedServer) -> Laboratory:
 @pytest.fixture
 def grant(db: None) -> Grant:  # noqa: ARG001  opens the database for the test
     """A consent to everything."""
-    return grants.granted("actions:*")
+    return grants.make_grant("actions:*")
 
 
 @pytest.fixture
@@ -97,12 +97,14 @@ def lab() -> Iterator[None]:
 
 
 @pytest.fixture
-def asked(mcp: McpClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[ElicitationClient]:
+def elicitation_client(
+    mcp: McpClient, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ElicitationClient]:
     """A client that can be asked everything, in a session of the newest revision that has them."""
     # No notice leaves the transaction of a test, so a stream has to look often.
     monkeypatch.setattr(conversation, "CHECK_SECONDS", 0.02)
     with application() as app:
-        yield ElicitationClient(app, in_session(mcp, Revision.V2025_11_25))
+        yield ElicitationClient(app, start_session(mcp, Revision.V2025_11_25))
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ from workspace.models import (
 
 
 @dataclass(frozen=True)
-class Tenant:
+class FullTenant:
     """An organization with a row of everything, each of which carries its name."""
 
     name: str
@@ -71,8 +71,8 @@ class Tenant:
         return client
 
 
-def tenant(name: str, *, role: Role = Role.ADMIN) -> Tenant:
-    consent = grants.granted("actions:*", client_name=f"{name} client")
+def tenant(name: str, *, role: Role = Role.ADMIN) -> FullTenant:
+    consent = grants.make_grant("actions:*", client_name=f"{name} client")
     place, owner = consent.organization, consent.user
     Organization.objects.filter(pk=place.pk).update(name=f"{name} place", slug=f"{name}-place")
     User.objects.filter(pk=owner.pk).update(email=f"owner@{name}.example", name=f"{name} owner")
@@ -82,7 +82,7 @@ def tenant(name: str, *, role: Role = Role.ADMIN) -> Tenant:
     Membership.objects.create(user=member, organization=place)
     place.refresh_from_db()
     rows = {Organization: place, User: member, Membership: membership, **rows_of(name, consent)}
-    return Tenant(name, place, boss, member, rows)
+    return FullTenant(name, place, boss, member, rows)
 
 
 def rows_of(name: str, consent: Consent) -> dict[type[models.Model], Any]:
@@ -142,7 +142,7 @@ def rows_of(name: str, consent: Consent) -> dict[type[models.Model], Any]:
         *gateway_rows(name, consent),
         *people_rows(name, place),
     ]
-    return {**recorded(name, consent), **{type(row): row for row in rows}}
+    return {**record_everything(name, consent), **{type(row): row for row in rows}}
 
 
 def agent_rows(name: str, place: Organization) -> list[models.Model]:
@@ -233,7 +233,7 @@ def people_rows(name: str, place: Organization) -> list[models.Model]:
     ]
 
 
-def recorded(name: str, consent: Consent) -> dict[type[models.Model], Any]:
+def record_everything(name: str, consent: Consent) -> dict[type[models.Model], Any]:
     """A row of everything that the organization records, each with its name in it."""
     made = Records(consent, word=name).add()
     of_customer = {"customer": made.customers[0]}

@@ -88,7 +88,7 @@ def count_from(number: int) -> None:
     _numbers = count(number)
 
 
-def granted(scope: str = "actions:*", *, client_name: str = "Test client") -> Grant:
+def make_grant(scope: str = "actions:*", *, client_name: str = "Test client") -> Grant:
     """A consent by a new person, in a new organization, to a new client."""
     number = next(_numbers)
     user = User.objects.create_user(f"person{number}@example.com")

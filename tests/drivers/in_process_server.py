@@ -84,15 +84,15 @@ class Served:
 
 
 @cache
-def served() -> Served:
+def get_server() -> Served:
     return Served()
 
 
 def close() -> None:
     """End the application if a test has started it."""
-    if served.cache_info().currsize:
-        served().close()
-        served.cache_clear()
+    if get_server.cache_info().currsize:
+        get_server().close()
+        get_server.cache_clear()
 
 
 def request(method: str, path: str, headers: Headers, body: bytes, query: str = "") -> Answer:
@@ -111,4 +111,4 @@ def request(method: str, path: str, headers: Headers, body: bytes, query: str = 
         "client": ("127.0.0.1", 50000),
         "server": ("127.0.0.1", 8000),
     }
-    return served().send(scope, body)
+    return get_server().send(scope, body)

@@ -30,7 +30,7 @@ class Fate:
     status: int | None
 
     @property
-    def committed(self) -> bool:
+    def has_committed(self) -> bool:
         return f"after {COMMIT}" in self.steps
 
 
@@ -52,7 +52,7 @@ class KilledProcess:
 
 
 @contextmanager
-def doomed(database_url: str) -> Iterator[KilledProcess]:
+def start_process(database_url: str) -> Iterator[KilledProcess]:
     """Start the process on a database that exists; it ends with its standard input."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.drivers.killed_process"],
@@ -83,7 +83,7 @@ class Fuse:
             os.kill(os.getpid(), signal.SIGKILL)
         self.left -= 1
 
-    def around(self, name: str, act: Callable[[], Any]) -> Any:
+    def run_step(self, name: str, act: Callable[[], Any]) -> Any:
         self.reach(f"before {name}")
         done = act()
         self.reach(f"after {name}")
@@ -91,10 +91,10 @@ class Fuse:
 
     def statement(self, execute: Any, sql: str, params: Any, many: Any, context: Any) -> Any:
         """Django's hook around every statement."""
-        return self.around(named(sql), lambda: execute(sql, params, many, context))
+        return self.run_step(statement_name(sql), lambda: execute(sql, params, many, context))
 
 
-def named(sql: str) -> str:
+def statement_name(sql: str) -> str:
     """A statement as its verb and the table that it changes: `UPDATE oauth_grant`."""
     words = sql.replace('"', " ").split()
     verb = words[0].upper()
@@ -152,16 +152,16 @@ def _answer(order: Mapping[str, Any], journal: int) -> None:
 def _status(order: Mapping[str, Any], journal: int) -> int:
     from django.db import connection  # noqa: PLC0415  after the set-up
 
-    from tests.drivers.oauth_client import OAuthClient, encoded  # noqa: PLC0415
+    from tests.drivers.oauth_client import OAuthClient, encode_form  # noqa: PLC0415
 
     fuse = Fuse(order["die_at"], journal)
     wrapped: Any = connection  # what commits has no public name
     commit = wrapped._commit
-    wrapped._commit = lambda: fuse.around(COMMIT, commit)
+    wrapped._commit = lambda: fuse.run_step(COMMIT, commit)
     # Connected before the hook: what a connection says first is no step of a request.
     connection.ensure_connection()
     with connection.execute_wrapper(fuse.statement):
-        sent = OAuthClient().post_form(order["path"], encoded(order["fields"]))
+        sent = OAuthClient().post_form(order["path"], encode_form(order["fields"]))
     return int(sent.status_code)
 
 

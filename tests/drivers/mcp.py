@@ -78,12 +78,12 @@ def events_in(stream: bytes) -> list[Json]:
 Transport: TypeAlias = Callable[[str, Mapping[str, str], bytes], Reply]
 
 
-def in_process(method: str, headers: Mapping[str, str], body: bytes) -> Reply:
+def send_in_process(method: str, headers: Mapping[str, str], body: bytes) -> Reply:
     """Through the application that a server runs, in this process."""
     return Reply(*in_process_server.request(method, PATH, headers.items(), body))
 
 
-def over_http(url: str, request: Callable[..., httpx2.Response] = httpx2.request) -> Transport:
+def http_transport(url: str, request: Callable[..., httpx2.Response] = httpx2.request) -> Transport:
     """To a server that listens, each request on a connection of its own.
 
     With the `request` of an `httpx2.Client`, connections are kept for the next one.
@@ -103,16 +103,16 @@ class McpClient:
 
     token: str | None = None
     revision: Revision = Revision.V2025_03_26
-    transport: Transport = in_process
+    transport: Transport = send_in_process
     headers: Headers = field(default_factory=dict)
 
-    def at(self, revision: Revision) -> "McpClient":
+    def with_revision(self, revision: Revision) -> "McpClient":
         return replace(self, revision=revision)
 
     def holding(self, token: str | None) -> "McpClient":
         return replace(self, token=token)
 
-    def through(self, transport: Transport) -> "McpClient":
+    def with_transport(self, transport: Transport) -> "McpClient":
         return replace(self, transport=transport)
 
     def asking_for_events(self) -> "McpClient":
@@ -159,13 +159,13 @@ class McpClient:
         reply = self.http("POST", body, headers=headers)
         kind = reply.headers.get("content-type", "")
         schema_validation.judge_body(
-            kind, reply.body, body, self._given(headers).get("MCP-Protocol-Version")
+            kind, reply.body, body, self._merge_headers(headers).get("MCP-Protocol-Version")
         )
         return reply
 
     def http(self, method: str, body: bytes = b"", *, headers: Headers | None = None) -> Reply:
         """Send any HTTP request to the endpoint with this client's headers."""
-        given = self._given(headers)
+        given = self._merge_headers(headers)
         kept = {name: value for name, value in given.items() if value is not None}
         return self.transport(method, kept, body)
 
@@ -189,7 +189,7 @@ class McpClient:
         name = {"Mcp-Name": encode_header_value(named)} if isinstance(named, str) else {}
         return {"Mcp-Method": method, **name}
 
-    def _given(self, headers: Headers | None) -> Headers:
+    def _merge_headers(self, headers: Headers | None) -> Headers:
         return {**self._usual_headers(), **self.headers, **(headers or {})}
 
     def _usual_headers(self) -> Headers:

@@ -37,7 +37,7 @@ class MetadataSite:
         self.asked = threading.Event()
         self.answers: dict[str, Answer] = {}
         self.names: dict[str, list[str]] = {HOST: ["127.0.0.1"]}
-        self.server = Server(("127.0.0.1", 0), self._handler())
+        self.server = MetadataServer(("127.0.0.1", 0), self._handler())
         self.port = int(self.server.server_address[1])
         # The handshake is left to the thread of the connection: the accepting one must not wait.
         self.server.socket = _serving().wrap_socket(
@@ -72,7 +72,7 @@ class MetadataSite:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         site = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class MetadataHandler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:  # the server's own naming
                 site.seen.append(self.path)
                 site.asked.set()
@@ -81,10 +81,10 @@ class MetadataSite:
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  inherited
                 """Keep the terminal quiet."""
 
-        return Handler
+        return MetadataHandler
 
 
-class Server(ThreadingHTTPServer):
+class MetadataServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A caller that hangs up on a slow answer is what the tests are about."""
 
@@ -121,7 +121,7 @@ def dripping(handler: BaseHTTPRequestHandler) -> None:
         time.sleep(0.02)  # no event: the pace of the answer
 
 
-def held_back(until: threading.Event, answer: Answer) -> Answer:
+def delay_answer(until: threading.Event, answer: Answer) -> Answer:
     """Give an answer only once the event is set."""
 
     def answer_then(handler: BaseHTTPRequestHandler) -> None:

@@ -73,7 +73,7 @@ class Browser:
         return self.post(form.action, sent | changes)
 
     def post(self, address: str, fields: Mapping[str, Any], **headers: str) -> Response:
-        return self.http.post(address, encoded(fields), content_type=FORM, headers=headers)
+        return self.http.post(address, encode_form(fields), content_type=FORM, headers=headers)
 
 
 @dataclass
@@ -119,7 +119,7 @@ class OAuthClient:
             "scope": "docs:read setup:read",
             "state": "st4te",
         }
-        return f"{AUTHORIZE}?{encoded(asked | changes)}"
+        return f"{AUTHORIZE}?{encode_form(asked | changes)}"
 
     def exchange(self, code: str, /, **changes: Any) -> Response:
         grant = {
@@ -147,7 +147,7 @@ class OAuthClient:
             proof["client_id"] = self.client_id
         if self.auth_method == "client_secret_post":
             proof["client_secret"] = self.secret
-        return self.post_form(address, encoded(proof | dict(fields)), **headers)
+        return self.post_form(address, encode_form(proof | dict(fields)), **headers)
 
     def post_form(self, address: str, body: str | bytes, **headers: str) -> Response:
         return self.http.post(address, body, content_type=FORM, headers=headers)
@@ -182,7 +182,7 @@ def basic(client_id: str, secret: str) -> str:
     return "Basic " + b64encode(f"{client_id}:{secret}".encode()).decode()
 
 
-def encoded(fields: Mapping[str, Any]) -> str:
+def encode_form(fields: Mapping[str, Any]) -> str:
     present = {name: value for name, value in fields.items() if value is not None}
     return urlencode(present, doseq=True)
 
@@ -208,7 +208,7 @@ def answer(response: Response, redirect_uri: str = CALLBACK) -> dict[str, str]:
     return dict(pairs)
 
 
-def refused(response: Response) -> tuple[int, str]:
+def assert_refused(response: Response) -> tuple[int, str]:
     """Status and error code of a refusal in JSON, which no cache may keep."""
     assert response["Content-Type"] == "application/json"
     assert response["Cache-Control"] == "no-store"

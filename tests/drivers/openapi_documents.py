@@ -20,7 +20,7 @@ def document(paths: Mapping[str, Json], version: str = "3.0.3", **more: Json) ->
     return {key: version, "info": _INFO, "paths": paths, **more}
 
 
-def imported(paths: Mapping[str, Json], version: str = "3.0.3", **more: Json) -> Import:
+def import_paths(paths: Mapping[str, Json], version: str = "3.0.3", **more: Json) -> Import:
     """Returns the import of a document, through its text."""
     return mapping.read(documents.parse(orjson.dumps(document(paths, version, **more))))
 
@@ -30,7 +30,7 @@ def operation(
 ) -> OpenApiOperation:
     """Returns the only operation of a document, which has to be mapped."""
     method, _, path = at.partition(" ")
-    found = imported({path: {method.lower(): {**_OK, **raw}}}, version, **more)
+    found = import_paths({path: {method.lower(): {**_OK, **raw}}}, version, **more)
     assert found.unmapped == [], found.unmapped
     (one,) = found.operations
     return one
@@ -53,7 +53,7 @@ def validator(one: OpenApiOperation) -> Any:
     )
 
 
-def listed(one: OpenApiOperation) -> Mapping[str, Json]:
+def listed_arguments(one: OpenApiOperation) -> Mapping[str, Json]:
     """The arguments that clients are shown."""
     found: Mapping[str, Json] = one.listed_schema["properties"]
     return found

@@ -77,7 +77,7 @@ def project(
     return made
 
 
-def to(path: str) -> Transport:
+def path_transport(path: str) -> Transport:
     """A transport to a path of the application in process."""
 
     def send(method: str, headers: Mapping[str, str], body: bytes) -> Reply:
@@ -87,4 +87,4 @@ def to(path: str) -> Transport:
 
 
 def client(path: str, token: str | None = None) -> McpClient:
-    return McpClient(token, transport=to(path))
+    return McpClient(token, transport=path_transport(path))

@@ -29,7 +29,7 @@ def whole_tables(statement: Statement) -> list[str]:
 
 def sqlite_steps(statement: Statement) -> list[str]:
     """How SQLite executes the statement, a text for each step."""
-    rows = _fetched(f"EXPLAIN QUERY PLAN {statement.sql}", statement.values)
+    rows = _fetch(f"EXPLAIN QUERY PLAN {statement.sql}", statement.values)
     return [str(row[-1]) for row in rows]
 
 
@@ -71,7 +71,7 @@ def _reads_an_index_whole(step: dict[str, Any]) -> bool:
 
 
 def _for_these_values(statement: Statement) -> dict[str, Any]:
-    explained = _fetched(f"EXPLAIN (FORMAT JSON) {statement.sql}", statement.values)
+    explained = _fetch(f"EXPLAIN (FORMAT JSON) {statement.sql}", statement.values)
     return _plan(explained)
 
 
@@ -83,7 +83,7 @@ def _lasting(statement: Statement) -> dict[str, Any]:
     _execute("SET LOCAL plan_cache_mode = force_generic_plan")
     _execute(sql.SQL("PREPARE {} AS {}").format(name, numbered))
     values = sql.SQL(", ").join(map(sql.Literal, statement.values))
-    explained = _fetched(sql.SQL("EXPLAIN (FORMAT JSON) EXECUTE {} ({})").format(name, values))
+    explained = _fetch(sql.SQL("EXPLAIN (FORMAT JSON) EXECUTE {} ({})").format(name, values))
     _execute(sql.SQL("DEALLOCATE {}").format(name))
     _execute("SET LOCAL plan_cache_mode = auto")
     return _plan(explained)
@@ -108,7 +108,7 @@ def _execute(command: Any) -> None:
         cursor.execute(command)
 
 
-def _fetched(command: Any, values: tuple[Any, ...] = ()) -> list[Any]:
+def _fetch(command: Any, values: tuple[Any, ...] = ()) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(command, values or None)
         return list(cursor.fetchall())

@@ -94,7 +94,7 @@ class Records:
         conversation = self._conversation(text, at, about)
         self.tickets.append(self._ticket(text, at, about))
         self._feedback_and_events(text, at, about, conversation)
-        self._of_nobody(text, number, customer)
+        self._add_without_customer(text, number, customer)
         self.customers.append(customer)
         self.companies.append(company)
         self.conversations.append(conversation)
@@ -174,7 +174,7 @@ class Records:
             at=at - HOUR / 4,
         )
 
-    def _of_nobody(self, text: str, number: int, customer: Customer) -> None:
+    def _add_without_customer(self, text: str, number: int, customer: Customer) -> None:
         Lead.objects.create(
             organization=self.organization,
             email=f"lead@{self.word}{number}.example",

@@ -29,7 +29,7 @@ def commands() -> Iterator[list[list[str]]]:
         with message.monitor() as monitor:
             yield received
             speaker.echo(end)
-            own = {one.port for one in sockets.held_by(os.getpid())}
+            own = {one.port for one in sockets.sockets_of(os.getpid())}
             known: set[str] = set()
             for entry in monitor.listen():
                 words = entry["command"].split()

@@ -14,7 +14,7 @@ from gateway.models import PolicyRule, Project, ProjectTool
 from gateway.openapi.shapes import BodyField, OpenApiOperation, OperationBody, as_json
 from halo_mcp.asgi import Application
 from oauth import credentials
-from tests.drivers.asgi import application, through
+from tests.drivers.asgi import app_transport, application
 from tests.drivers.billing import browser_of
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
@@ -85,7 +85,7 @@ class ReviewedProject:
 
 
 @contextmanager
-def reviewed(grant: Grant) -> Iterator[ReviewedProject]:
+def open_reviewed_project(grant: Grant) -> Iterator[ReviewedProject]:
     """A project of the grant's organization, owned by another admin, at a path of its own."""
     owner = User.objects.create_user(f"owner-{grant.user.email}")
     Membership.objects.create(user=owner, organization=grant.organization, role=Role.ADMIN)
@@ -114,7 +114,7 @@ def reviewed(grant: Grant) -> Iterator[ReviewedProject]:
     families = {"gateway": lambda name: project.surface if name == project.surface.name else None}
     with mock.patch.dict(surfaces._families, families), application() as endpoint:
         app = Application(endpoint, {("", PATH): project.surface})
-        project.mcp = project.mcp.through(through(app, PATH))
+        project.mcp = project.mcp.with_transport(app_transport(app, PATH))
         yield project
 
 

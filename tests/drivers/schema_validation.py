@@ -62,7 +62,7 @@ def judge(answer: Any, asked: Any, revision: Revision) -> None:
     """
     for message in answer if isinstance(answer, list) else [answer]:
         if "method" in message:
-            schemas.conforms(message, revision, schemas.named_by(message["method"], revision))
+            schemas.conforms(message, revision, schemas.definition_of(message["method"], revision))
         elif "error" in message:
             _judge_error(message, revision)
         else:

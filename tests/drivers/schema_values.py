@@ -24,18 +24,18 @@ JUNK: Values = st.recursive(
 
 def fitting(schema: Schema) -> Values:
     """Values that a schema takes."""
-    return _made(schema).filter(lambda value: fits(schema, value))
+    return _values_of(schema).filter(lambda value: fits(schema, value))
 
 
-def near(schema: Schema) -> Values:
+def invalid_objects(schema: Schema) -> Values:
     """Objects with the properties of a schema that it does not take, or that cannot be stored."""
     names = sorted(schema.get("properties", ()))
-    whole = _made(schema)
+    whole = _values_of(schema)
     ways = [
-        st.builds(_with, whole, ANY_TEXT, JUNK),
-        st.builds(_without, whole, st.sampled_from(names)) if names else st.nothing(),
-        st.builds(_with, whole, st.sampled_from(names), JUNK) if names else st.nothing(),
-        st.builds(_with, whole, st.sampled_from(names), _longer()) if names else st.nothing(),
+        st.builds(_replace, whole, ANY_TEXT, JUNK),
+        st.builds(_remove, whole, st.sampled_from(names)) if names else st.nothing(),
+        st.builds(_replace, whole, st.sampled_from(names), JUNK) if names else st.nothing(),
+        st.builds(_replace, whole, st.sampled_from(names), _longer()) if names else st.nothing(),
         st.dictionaries(ANY_TEXT, JUNK, max_size=3),
     ]
     return st.one_of(ways).filter(lambda value: not fits(schema, value))
@@ -45,12 +45,12 @@ def fits(schema: Schema, value: Any) -> bool:
     return not has_unstorable_text(value) and bool(validator_of(schema).is_valid(value))
 
 
-def _made(schema: Schema) -> Values:
+def _values_of(schema: Schema) -> Values:
     if isinstance(schema.get("type"), list):
-        return st.one_of([_made({**schema, "type": one}) for one in schema["type"]])
+        return st.one_of([_values_of({**schema, "type": one}) for one in schema["type"]])
     for word in ("anyOf", "oneOf"):
         if word in schema:
-            return st.one_of([_made(one) for one in schema[word]])
+            return st.one_of([_values_of(one) for one in schema[word]])
     if "const" in schema:
         return st.just(schema["const"])
     if "enum" in schema:
@@ -89,12 +89,15 @@ def _list(schema: Schema) -> Values:
     least, most = schema.get("minItems", 0), min(schema.get("maxItems", 4), 12)
     key = repr if schema.get("uniqueItems") else None
     return st.lists(
-        _made(schema.get("items", {})), min_size=least, max_size=max(least, most), unique_by=key
+        _values_of(schema.get("items", {})),
+        min_size=least,
+        max_size=max(least, most),
+        unique_by=key,
     )
 
 
 def _object(schema: Schema) -> Values:
-    properties = {name: _made(inner) for name, inner in schema.get("properties", {}).items()}
+    properties = {name: _values_of(inner) for name, inner in schema.get("properties", {}).items()}
     required = set(schema.get("required", ()))
     more = schema.get("additionalProperties", True)
     known = st.fixed_dictionaries(
@@ -104,15 +107,15 @@ def _object(schema: Schema) -> Values:
     if more is False:
         return known
     names = st.text(STORABLE, min_size=1, max_size=10).filter(lambda name: name not in properties)
-    others = st.dictionaries(names, _made({} if more is True else more), max_size=3)
+    others = st.dictionaries(names, _values_of({} if more is True else more), max_size=3)
     return st.builds(lambda a, b: {**a, **b}, known, others)
 
 
-def _with(whole: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
+def _replace(whole: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
     return {**whole, name: value}
 
 
-def _without(whole: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _remove(whole: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {known: value for known, value in whole.items() if known != name}
 
 

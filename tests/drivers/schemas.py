@@ -40,7 +40,7 @@ def _judge(revision: Revision, definition: str) -> Any:
 
 
 @cache
-def named_by(method: str, revision: Revision) -> str:
+def definition_of(method: str, revision: Revision) -> str:
     """The definition of the notification or request of a method."""
     definitions = _definitions(revision)
     const = {"const": method}

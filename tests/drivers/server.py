@@ -68,12 +68,12 @@ def running(
         given = environment(folder, port, name) | backends | dict(env or {})
         lay_tables(given)
         url = f"http://{name}:{port}"
-        with started(url, folder / "server.log", given, "manage.py", "up") as server:
+        with start_server(url, folder / "server.log", given, "manage.py", "up") as server:
             yield server
 
 
 @contextmanager
-def started(
+def start_server(
     url: str, log: Path, env: Mapping[str, str], *words: str, code: Path = ROOT
 ) -> Iterator[Server]:
     """Run Python with these words until the block ends, which begins once it answers at `url`.

@@ -5,7 +5,7 @@ stopping or killing a server. A setting that adds a capability, or raises a limi
 server that there is.
 
 Of each test process one runs at a time, for each of its threads holds a connection to PostgreSQL,
-which has a hundred. `in_order` brings the tests of each together, so that it starts once. A file
+which has a hundred. `sort_items` brings the tests of each together, so that it starts once. A file
 uses one of them only.
 
 A vendor listens on a port that its server knows from the start: `vendor_port` is where a test has
@@ -154,7 +154,7 @@ class SharedServer:
         self._stack.close()
 
 
-def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
+def sort_items(items: list[pytest.Item]) -> list[pytest.Item]:
     """The tests of each shared server next to each other, and before those that use none.
 
     Towards its end, a process that is done takes over the last tests of the others: short ones.

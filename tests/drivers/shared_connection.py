@@ -57,7 +57,7 @@ class SharedConnection:
         delattr(self._here(), alias)
 
     @contextmanager
-    def in_place(self) -> Iterator[None]:
+    def share(self) -> Iterator[None]:
         """Share the connection for as long as the block runs."""
         connection: Any = self._of_tests
         connection.inc_thread_sharing()

@@ -16,7 +16,7 @@ class Socket:
     listens: bool
 
 
-def held_by(process: int) -> list[Socket]:
+def sockets_of(process: int) -> list[Socket]:
     """Those that the process holds now; none for one that has ended."""
     place = Path(f"/proc/{process}")
     held = set()

@@ -42,7 +42,7 @@ def first_table(sql: str) -> str:
 
 
 @contextmanager
-def asked() -> Iterator[list[Statement]]:
+def record_statements() -> Iterator[list[Statement]]:
     """The statements that go through Django's connection while the block runs."""
     received: list[Statement] = []
 
@@ -55,7 +55,7 @@ def asked() -> Iterator[list[Statement]]:
 
 
 @contextmanager
-def driven() -> Iterator[list[str]]:
+def record_driver_statements() -> Iterator[list[str]]:
     """The statements that reach the driver on this connection, whichever way they took."""
     connection.ensure_connection()
     received: list[str] = []

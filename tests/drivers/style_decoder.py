@@ -34,7 +34,7 @@ def from_pairs(
     separator = SEPARATORS.get(parameter.style, ",")
     if decode is unquote_plus and separator == "%20":
         separator = "+"
-    return _listed([decode(item) for item in value.split(separator)], kind)
+    return _to_list_or_dict([decode(item) for item in value.split(separator)], kind)
 
 
 def from_segment(parameter: Parameter, kind: type, segment: str) -> Any:
@@ -53,7 +53,7 @@ def from_segment(parameter: Parameter, kind: type, segment: str) -> Any:
     if kind is dict and parameter.explode:
         members = (item.partition("=") for item in segment.split(separator))
         return {unquote(name): unquote(value) for name, _, value in members}
-    return _listed([unquote(item) for item in segment.split(separator)], kind)
+    return _to_list_or_dict([unquote(item) for item in segment.split(separator)], kind)
 
 
 def from_header(parameter: Parameter, kind: type, value: str) -> Any:
@@ -61,10 +61,10 @@ def from_header(parameter: Parameter, kind: type, value: str) -> Any:
         return value
     if kind is dict and parameter.explode:
         return {key: item for key, _, item in (one.partition("=") for one in value.split(","))}
-    return _listed(value.split(","), kind)
+    return _to_list_or_dict(value.split(","), kind)
 
 
-def _listed(items: list[str], kind: type) -> Any:
+def _to_list_or_dict(items: list[str], kind: type) -> Any:
     return items if kind is list else dict(zip(items[::2], items[1::2], strict=True))
 
 

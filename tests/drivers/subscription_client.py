@@ -9,7 +9,7 @@ from typing import Any
 from django.test import TestCase
 
 from mcp_protocol.revisions import Revision
-from tests.drivers.asgi import Wire, opened, scope_of
+from tests.drivers.asgi import Wire, open_request, scope_of
 from tests.drivers.mcp import BOTH, HOST, McpClient
 from tests.drivers.schemas import conforms
 from tools_registry.endpoint.asgi import McpApplication
@@ -29,7 +29,7 @@ def request_of(
     client: McpClient, notifications: object = TOOLS, *, request_id: object = 7
 ) -> tuple[dict[str, str], bytes]:
     """The headers and the body of a request to listen."""
-    client = client.at(MODERN)
+    client = client.with_revision(MODERN)
     params = client.params({"notifications": notifications})
     headers = {
         "Host": HOST,
@@ -43,7 +43,7 @@ def request_of(
     return headers, json.dumps(message).encode()
 
 
-def judged(events: list[Any]) -> list[str]:
+def check_events(events: list[Any]) -> list[str]:
     """What came, by method, each message of the published shape; the response is "ended"."""
     for event in events:
         conforms(event, MODERN, SHAPES[event.get("method")])
@@ -58,22 +58,22 @@ class OpenSubscription:
     wire: Wire
 
     @property
-    def received(self) -> list[str]:
-        return judged(self.wire.reply.events)
+    def received_methods(self) -> list[str]:
+        return check_events(self.wire.reply.events)
 
     async def receives(self, *wanted: str) -> None:
         """Wait until exactly this has come, in this order."""
-        await self.wire.until(lambda: len(self.received) >= len(wanted))
-        assert self.received == list(wanted)
+        await self.wire.wait_until(lambda: len(self.received_methods) >= len(wanted))
+        assert self.received_methods == list(wanted)
 
-    async def after(self, act: Callable[[], object]) -> None:
+    async def run_and_commit(self, act: Callable[[], object]) -> None:
         """Do something in a thread of the application and have its transaction committed."""
 
-        def committed() -> None:
+        def commit() -> None:
             with TestCase.captureOnCommitCallbacks(execute=True):
                 act()
 
-        await self.app._core.submit(committed)
+        await self.app._core.submit(commit)
 
 
 @asynccontextmanager
@@ -86,9 +86,9 @@ async def listening(
 ) -> AsyncIterator[OpenSubscription]:
     """A stream that has been acknowledged; the client hangs up on leaving."""
     headers, body = request_of(client, notifications, request_id=request_id)
-    async with opened(app, scope_of("POST", headers.items()), body) as wire:
+    async with open_request(app, scope_of("POST", headers.items()), body) as wire:
         subscription = OpenSubscription(app, wire)
-        await wire.until(lambda: bool(wire.reply.events) or wire.status >= 400)
+        await wire.wait_until(lambda: bool(wire.reply.events) or wire.status >= 400)
         try:
             yield subscription
         finally:

@@ -15,7 +15,7 @@ import httpx2
 
 from mcp_protocol.revisions import Revision
 from tests.drivers.fixture_server import Laboratory
-from tests.drivers.mcp import McpClient, Reply, over_http
+from tests.drivers.mcp import McpClient, Reply, http_transport
 from tests.drivers.server import PASSWORD
 
 SAME = "same@example.com"
@@ -40,8 +40,8 @@ def another(grant):
     one = grants.Grant(grant.user, grant.organization, grant.membership, grant.client, copy)
     return {{"id": str(copy.pk), "token": one.token()}}
 
-def found(number):
-    grant = grants.granted()
+def create_tenant(number):
+    grant = grants.make_grant()
     grant.connect("crm", enabled=("find_contact", *(["create_deal"] if number % 2 else [])))
     grant.connect("counter", enabled=("stand_by",) if number % 4 > 1 else ())
     toggle = ActionToggle.objects.get(agent__organization=grant.organization, action="find_contact")
@@ -56,7 +56,7 @@ def found(number):
     }}
 
 with transaction.atomic():
-    print(json.dumps([found(number) for number in range({many})]))
+    print(json.dumps([create_tenant(number) for number in range({many})]))
 """
 ROWS = """
 import json
@@ -100,7 +100,7 @@ class Tenant:
         return {CREATE: self.number % 2 == 1, WAIT: self.number % 4 > 1}
 
 
-def founded(running: Laboratory, many: int, *, super_admin: str) -> list[Tenant]:
+def create_tenants(running: Laboratory, many: int, *, super_admin: str) -> list[Tenant]:
     """So many organizations, and a super admin of the deployment with this address."""
     code = FOUND.format(email=super_admin, password=PASSWORD, same=SAME, spares=SPARES, many=many)
     message = json.loads(running.evaluate(code))
@@ -140,13 +140,13 @@ class TenantClient:
         self.call_switched(WAIT, arguments, is_on=self.tenant.steady[WAIT])
 
     def list_tools(self) -> None:
-        names = {one["name"] for one in self._accepted("tools/list").result["tools"]}
+        names = {one["name"] for one in self._request("tools/list").result["tools"]}
         assert {name: name in names for name in self.tenant.steady} == self.tenant.steady
         self.tenant.lists += 1
 
     def read_keys(self) -> None:
         """A shipped tool that returns what is the organization's own."""
-        reply = self._called("setup_get_install_snippet")
+        reply = self._call("setup_get_install_snippet")
         facts = reply.facts
         assert (facts["widget_key"], self.tenant.id in reply.body.decode()) == (
             self.tenant.widget_key,
@@ -155,18 +155,18 @@ class TenantClient:
 
     def read_customer(self) -> None:
         """Customers of all organizations have the same address."""
-        reply = self._called("whom", meta={"bound_email": SAME})
+        reply = self._call("whom", meta={"bound_email": SAME})
         expected = (self.tenant.customer, f"Customer of {self.tenant.number}")
         assert (reply.facts["id"], reply.facts["name"]) == expected
 
     def call_switched(self, tool: str, arguments: Any = None, *, is_on: bool | None = None) -> None:
         """A call that the switch permits or not; None where it is being turned."""
-        reply = self._called(tool, arguments)
+        reply = self._call(tool, arguments)
         assert is_on in {None, "result" in reply.json}, reply.body
 
-    def _called(self, tool: str, arguments: Any = None, meta: Any = None) -> Reply:
+    def _call(self, tool: str, arguments: Any = None, meta: Any = None) -> Reply:
         params = {"name": tool, "arguments": arguments or {}, "_meta": meta or {}}
-        reply = self._accepted("tools/call", params)
+        reply = self._request("tools/call", params)
         outcome, reason = "success", ""
         if "error" in reply.json:
             outcome, reason = "refused", reply.error.get("data", {}).get("reason")
@@ -176,7 +176,7 @@ class TenantClient:
         self.tenant.answered.append(row)
         return reply
 
-    def _accepted(self, method: str, params: Any = None) -> Reply:
+    def _request(self, method: str, params: Any = None) -> Reply:
         was_revoked = self.connection.is_revoked.is_set()
         reply = self.mcp.request(method, params)
         if reply.status == 401:
@@ -194,5 +194,5 @@ def client_of(
     """A client with a connection that lasts; `existing` is a file that some tool waits for."""
     revision = (Revision.V2025_11_25, Revision.V2026_07_28)[tenant.number % 2]
     with httpx2.Client() as http:
-        mcp = McpClient(connection.token, revision, over_http(url, http.request))
+        mcp = McpClient(connection.token, revision, http_transport(url, http.request))
         yield TenantClient(tenant, connection, mcp, existing)

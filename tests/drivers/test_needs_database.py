@@ -153,13 +153,13 @@ FAILING = """
 import pytest
 
 @pytest.fixture
-def broken():
+def broken_fixture():
     raise LookupError("no such fixture")
 
 def test_that_is_wrong():
     assert 1 == 2, "one is not two"
 
-def test_whose_fixture_fails(broken):
+def test_whose_fixture_fails(broken_fixture):
     pass
 """
 

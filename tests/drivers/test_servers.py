@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tests.drivers.servers import LABORATORIES, PRODUCTS, in_order
+from tests.drivers.servers import LABORATORIES, PRODUCTS, sort_items
 
 TESTS = Path(__file__).resolve().parents[1]
 SHARED = {*PRODUCTS, *LABORATORIES}
@@ -18,7 +18,7 @@ def test_the_tests_of_a_server_are_together_and_come_first() -> None:
     quick, other = item("db"), item()
     one, two = item("laboratory", "tmp_path"), item("running", "laboratory")
     page = item("browser", "server")
-    assert in_order([quick, one, page, other, two]) == [page, one, two, quick, other]
+    assert sort_items([quick, one, page, other, two]) == [page, one, two, quick, other]
 
 
 def test_a_file_uses_one_shared_server_only() -> None:

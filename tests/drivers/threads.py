@@ -19,15 +19,15 @@ MINUTE = timedelta(minutes=1)
 Said = tuple[AuthorKind, str]
 
 
-def by_customer(text: str) -> Said:
+def customer_message(text: str) -> Said:
     return AuthorKind.CUSTOMER, text
 
 
-def by_agent(text: str) -> Said:
+def agent_message(text: str) -> Said:
     return AuthorKind.AGENT, text
 
 
-def by_teammate(text: str) -> Said:
+def teammate_message(text: str) -> Said:
     return AuthorKind.TEAMMATE, text
 
 
@@ -44,7 +44,7 @@ def ticket(grant: Grant, subject: str, *said: Said, note: str = "", **facts: Any
         last_author_name=said[-1][0].label if said else "",
         **facts,
     )
-    written = [*said, *([by_teammate(note)] if note else [])]
+    written = [*said, *([teammate_message(note)] if note else [])]
     for position, (kind, text) in enumerate(written, start=1):
         TicketMessage.objects.create(
             ticket=made,

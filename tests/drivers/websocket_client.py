@@ -90,7 +90,7 @@ class WebSocketClient:
 
 
 @contextmanager
-def opened(port: int, token: str, **options: Any) -> Iterator[WebSocketClient]:
+def open_socket(port: int, token: str, **options: Any) -> Iterator[WebSocketClient]:
     """An open socket with the token in the query."""
     with connect(
         address(port, token=token), open_timeout=TIMEOUT, close_timeout=1, **options

@@ -24,7 +24,7 @@ LIST = "/admin/audit/actionexecution/"
 
 
 @dataclass
-class Admin:
+class CallListAdmin:
     """An admin's browser on the list of calls."""
 
     person: Person
@@ -47,10 +47,10 @@ class Admin:
 
 
 @pytest.fixture
-def admin(server: Server) -> Iterator[Admin]:
+def admin(server: Server) -> Iterator[CallListAdmin]:
     person = Person()
     person._sign_in(f"{server.url}/signin")
-    yield Admin(person, server)
+    yield CallListAdmin(person, server)
     person.browser.close()
 
 
@@ -73,7 +73,9 @@ def client_name(server: Server) -> str:
     return name
 
 
-def test_the_calls_stand_in_the_list_with_who_made_them(admin: Admin, client_name: str) -> None:
+def test_the_calls_stand_in_the_list_with_who_made_them(
+    admin: CallListAdmin, client_name: str
+) -> None:
     refused, allowed = (row for row in admin.rows() if client_name in row)
 
     assert "search_docs" in allowed
@@ -98,12 +100,12 @@ def test_the_calls_stand_in_the_list_with_who_made_them(admin: Admin, client_nam
     ],
 )
 def test_each_filter_finds_what_it_names_and_nothing_else(
-    admin: Admin, client_name: str, filters: dict[str, str], shown: set[str]
+    admin: CallListAdmin, client_name: str, filters: dict[str, str], shown: set[str]
 ) -> None:
     assert admin.tools(client_name, **filters) == shown
 
 
-def test_a_request_without_a_token_leaves_no_row(admin: Admin, server: Server) -> None:
+def test_a_request_without_a_token_leaves_no_row(admin: CallListAdmin, server: Server) -> None:
     tool = f"nobody_{token_hex(4)}"
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool}}
 

@@ -73,7 +73,7 @@ def make_workspace(server: Server) -> Workspace:
     return Workspace(server, *json.loads(evaluate(server.env, PREPARE)))
 
 
-class Person:
+class ElicitedPerson:
     """Who sits at the client, and what was shown to them."""
 
     def __init__(self, answer: types.ElicitResult) -> None:
@@ -86,7 +86,9 @@ class Person:
 
 
 @asynccontextmanager
-async def connected(workspace: Workspace, mode: str, person: Person | None) -> AsyncIterator[Call]:
+async def connect(
+    workspace: Workspace, mode: str, person: ElicitedPerson | None
+) -> AsyncIterator[Call]:
     """A client that calls tools of the workspace and returns their results."""
     headers = {"Authorization": f"Bearer {workspace.secret}"}
     url = f"{workspace.server.url}/w/{workspace.slug}/api/mcp"
@@ -101,7 +103,7 @@ async def connected(workspace: Workspace, mode: str, person: Person | None) -> A
             yield call
 
 
-async def prepared(call: Call, days: tuple[str, str]) -> Any:
+async def prepare_leave(call: Call, days: tuple[str, str]) -> Any:
     """The recipe up to the prepared change: who, which category, no overlap."""
     assert (await call("whoami")).structured_content["environment"]["type"] == "live"
     found = (await call("search_people", limit=1)).structured_content["data"][0]
@@ -118,13 +120,13 @@ async def prepared(call: Call, days: tuple[str, str]) -> Any:
 def test_leave_is_booked_once_with_the_approval_of_a_person(
     workspace: Workspace, mode: str
 ) -> None:
-    person = Person(types.ElicitResult(action="accept", content={"approve": True}))
+    person = ElicitedPerson(types.ElicitResult(action="accept", content={"approve": True}))
     days = ("2031-03-03", "2031-03-05") if mode == "legacy" else ("2031-04-07", "2031-04-09")
     before = workspace.requests()
 
     async def book() -> list[Any]:
-        async with connected(workspace, mode, person) as call:
-            facts = (await prepared(call, days)).structured_content
+        async with connect(workspace, mode, person) as call:
+            facts = (await prepare_leave(call, days)).structured_content
             token = {"confirmation_token": facts["confirmation_token"]}
             return [await call("commit_api_write", **token) for _number in range(2)]
 
@@ -139,12 +141,12 @@ def test_leave_is_booked_once_with_the_approval_of_a_person(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_nothing_is_booked_when_the_person_declines(workspace: Workspace, mode: str) -> None:
-    person = Person(types.ElicitResult(action="decline"))
+    person = ElicitedPerson(types.ElicitResult(action="decline"))
     before = workspace.requests()
 
     async def book() -> Any:
-        async with connected(workspace, mode, person) as call:
-            facts = (await prepared(call, ("2031-05-05", "2031-05-06"))).structured_content
+        async with connect(workspace, mode, person) as call:
+            facts = (await prepare_leave(call, ("2031-05-05", "2031-05-06"))).structured_content
             return await call("commit_api_write", confirmation_token=facts["confirmation_token"])
 
     result = asyncio.run(book())
@@ -156,8 +158,8 @@ def test_nothing_is_booked_by_a_client_that_cannot_ask(workspace: Workspace) -> 
     before = workspace.requests()
 
     async def book() -> Any:
-        async with connected(workspace, "legacy", None) as call:
-            facts = (await prepared(call, ("2031-06-02", "2031-06-03"))).structured_content
+        async with connect(workspace, "legacy", None) as call:
+            facts = (await prepare_leave(call, ("2031-06-02", "2031-06-03"))).structured_content
             return await call("commit_api_write", confirmation_token=facts["confirmation_token"])
 
     result = asyncio.run(book())
@@ -167,12 +169,12 @@ def test_nothing_is_booked_by_a_client_that_cannot_ask(workspace: Workspace) -> 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_nothing_is_booked_with_a_token_that_has_expired(workspace: Workspace, mode: str) -> None:
-    person = Person(types.ElicitResult(action="accept", content={"approve": True}))
+    person = ElicitedPerson(types.ElicitResult(action="accept", content={"approve": True}))
     before = workspace.requests()
 
     async def book() -> Any:
-        async with connected(workspace, mode, person) as call:
-            facts = (await prepared(call, ("2031-07-07", "2031-07-08"))).structured_content
+        async with connect(workspace, mode, person) as call:
+            facts = (await prepare_leave(call, ("2031-07-07", "2031-07-08"))).structured_content
             code = EXPIRE.format(secret=workspace.secret, token=facts["confirmation_token"])
             expired = await asyncio.to_thread(evaluate, workspace.server.env, code)
             return await call("commit_api_write", confirmation_token=json.loads(expired))
@@ -186,12 +188,12 @@ def test_nothing_is_booked_with_a_token_that_has_expired(workspace: Workspace, m
 def test_a_request_that_a_program_has_changed_meanwhile_stays_as_it_is(
     workspace: Workspace, mode: str
 ) -> None:
-    person = Person(types.ElicitResult(action="accept", content={"approve": True}))
+    person = ElicitedPerson(types.ElicitResult(action="accept", content={"approve": True}))
     days = ("2031-08-04", "2031-08-06") if mode == "legacy" else ("2031-09-01", "2031-09-03")
 
     async def move() -> tuple[Any, dict[str, Any]]:
-        async with connected(workspace, mode, person) as call:
-            token = (await prepared(call, days)).structured_content["confirmation_token"]
+        async with connect(workspace, mode, person) as call:
+            token = (await prepare_leave(call, days)).structured_content["confirmation_token"]
             booked = (await call("commit_api_write", confirmation_token=token)).structured_content
             request_id = booked["answer"]["data"]["id"]
             args = {"pathParams": {"time_off_id": request_id}, "body": {"start_date": days[1]}}

@@ -15,11 +15,11 @@ from mcp import types
 from tests.drivers import server
 from tests.end_to_end.test_booking_leave import (
     MODES,
-    Person,
+    ElicitedPerson,
     Workspace,
-    connected,
+    connect,
     make_workspace,
-    prepared,
+    prepare_leave,
 )
 
 pytestmark = [
@@ -65,7 +65,7 @@ class LockedTable:
         self.watching.close()
 
 
-class LockingPerson(Person):
+class LockingPerson(ElicitedPerson):
     """Approves when each of the two has been asked, and locks the table before."""
 
     def __init__(self, table: LockedTable, barrier: asyncio.Barrier) -> None:
@@ -86,8 +86,8 @@ async def kill_before_the_commits(workspace: Workspace, tokens: dict[str, str]) 
     async def book(mode: str) -> None:
         # The answer that the client waits for never comes.
         with suppress(Exception):
-            async with connected(workspace, mode, LockingPerson(table, barrier)) as call:
-                facts = (await prepared(call, DAYS[mode])).structured_content
+            async with connect(workspace, mode, LockingPerson(table, barrier)) as call:
+                facts = (await prepare_leave(call, DAYS[mode])).structured_content
                 tokens[mode] = facts["confirmation_token"]
                 await call("commit_api_write", confirmation_token=tokens[mode])
 
@@ -111,16 +111,16 @@ def test_approved_changes_are_saved_once_when_the_server_is_killed_before_the_co
         assert first.process.returncode == -signal.SIGKILL
         assert workspace.requests() == before
 
-        async def commit_twice(mode: str, person: Person) -> list[bool]:
+        async def commit_twice(mode: str, person: ElicitedPerson) -> list[bool]:
             token = {"confirmation_token": tokens[mode]}
-            async with connected(workspace, mode, person) as call:
+            async with connect(workspace, mode, person) as call:
                 results = [await call("commit_api_write", **token) for _number in range(2)]
             return [one.structured_content["is_repeated"] for one in results]
 
         log = tmp_path / "again.log"
-        with server.started(first.url, log, first.env, "manage.py", "up"):
+        with server.start_server(first.url, log, first.env, "manage.py", "up"):
             for mode in MODES:
-                person = Person(APPROVED)
+                person = ElicitedPerson(APPROVED)
                 assert asyncio.run(commit_twice(mode, person)) == [False, True]
                 assert len(person.shown) == 1
         assert workspace.requests() == before + len(MODES)

@@ -71,7 +71,7 @@ def is_closed(line: socket.socket) -> bool:
     return True
 
 
-def chunked(path: str, *trailers: str, headers: tuple[str, ...] = ()) -> list[bytes]:
+def chunked_request(path: str, *trailers: str, headers: tuple[str, ...] = ()) -> list[bytes]:
     """A request in parts: head, body, last chunk, and each trailer field."""
     own = (f"Content-Type: {KINDS[path]}", "Transfer-Encoding: chunked", *headers)
     head = "\r\n".join([f"POST {path} HTTP/1.1", "Host: 127.0.0.1", *own, "", ""])
@@ -80,19 +80,19 @@ def chunked(path: str, *trailers: str, headers: tuple[str, ...] = ()) -> list[by
     return [*parts, *(f"{trailer}\r\n".encode() for trailer in trailers), b"\r\n"]
 
 
-def in_one_packet(line: socket.socket, parts: list[bytes]) -> int:
+def send_one_packet(line: socket.socket, parts: list[bytes]) -> int:
     line.sendall(b"".join(parts))
     return status(line)
 
 
-def in_several_packets(line: socket.socket, parts: list[bytes]) -> int:
+def send_several_packets(line: socket.socket, parts: list[bytes]) -> int:
     for part in parts:
         line.sendall(part)
     return status(line)
 
 
 Send = Callable[[socket.socket, list[bytes]], int]
-packets = pytest.mark.parametrize("send", [in_one_packet, in_several_packets])
+packets = pytest.mark.parametrize("send", [send_one_packet, send_several_packets])
 
 
 def address() -> str:
@@ -103,18 +103,18 @@ def address() -> str:
 @packets
 @pytest.mark.parametrize("path", [MCP, TOKEN])
 def test_m1_a_trailer_names_no_address(running: Laboratory, path: str, send: Send) -> None:
-    def answered(*trailers: str, headers: tuple[str, ...] = ()) -> int:
+    def request_status(*trailers: str, headers: tuple[str, ...] = ()) -> int:
         with closing(connection(running)) as line:
-            return send(line, chunked(path, *trailers, headers=headers))
+            return send(line, chunked_request(path, *trailers, headers=headers))
 
     proxied = address()
     codes = [
-        answered(f"X-Forwarded-For: {address()}", headers=(f"X-Forwarded-For: {proxied}",))
+        request_status(f"X-Forwarded-For: {address()}", headers=(f"X-Forwarded-For: {proxied}",))
         for _ in range(REQUESTS_OF_ONE_ADDRESS + 1)
     ]
     assert codes == [401] * REQUESTS_OF_ONE_ADDRESS + [429]
     # The same field among the headers is used.
-    assert answered(headers=(f"X-Forwarded-For: {address()}",)) == 401
+    assert request_status(headers=(f"X-Forwarded-For: {address()}",)) == 401
 
 
 @packets
@@ -123,10 +123,10 @@ def test_m1_a_trailer_carries_no_credential(
 ) -> None:
     bearer = f"Authorization: Bearer {running.token}"
     origin = (f"X-Forwarded-For: {address()}",)
-    assert send(line, chunked(MCP, bearer, headers=origin)) == 401
+    assert send(line, chunked_request(MCP, bearer, headers=origin)) == 401
     # Nor does it for the next request of the connection.
-    assert send(line, chunked(MCP, headers=origin)) == 401
-    assert send(line, chunked(MCP, headers=(bearer, *origin))) == 200
+    assert send(line, chunked_request(MCP, headers=origin)) == 401
+    assert send(line, chunked_request(MCP, headers=(bearer, *origin))) == 200
 
 
 @packets
@@ -135,7 +135,10 @@ def test_m1_trailers_of_one_request_are_no_headers_of_the_next(
 ) -> None:
     origin = (f"X-Forwarded-For: {address()}",)
     bearer = f"Authorization: Bearer {running.token}"
-    both = [*chunked(MCP, bearer, "X-Other: 1", headers=origin), *chunked(MCP, headers=origin)]
+    both = [
+        *chunked_request(MCP, bearer, "X-Other: 1", headers=origin),
+        *chunked_request(MCP, headers=origin),
+    ]
     assert send(line, both) == 401
     line.sendall(get("/health"))
     assert b" 200 OK" not in line.recv(12)  # the second 401, before /health
@@ -182,7 +185,7 @@ def test_m2_a_head_without_an_end_is_refused_when_it_arrives_at_once(
 
 
 def test_m2_a_trailer_without_an_end_is_refused(line: socket.socket) -> None:
-    line.sendall(b"".join(chunked(MCP)[:-1]) + b"X-Endless: ")
+    line.sendall(b"".join(chunked_request(MCP)[:-1]) + b"X-Endless: ")
     with suppress(ConnectionError):
         for _ in range(10 * MAX_HEAD_BYTES // 1000):
             line.sendall(b"x" * 1000)

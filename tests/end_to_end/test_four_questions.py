@@ -26,9 +26,9 @@ from tests.drivers.server import (
     backends_of_its_own,
     environment,
     free_port,
-    started,
+    start_server,
 )
-from tests.end_to_end.test_official_client import connected
+from tests.end_to_end.test_official_client import connect
 
 pytestmark = pytest.mark.process
 
@@ -100,7 +100,7 @@ class Answers:
             items += page["items"]
         return items
 
-    async def known(self) -> dict[str, Any]:
+    async def wait_for_guide(self) -> dict[str, Any]:
         """What the knowledge base says, once the worker has indexed the document about it."""
         async with asyncio.timeout(WORKER_SECONDS):
             while True:
@@ -132,7 +132,7 @@ class Answers:
                 one["id"]: await self.pages("data_get_transcript", transcript_id=one["id"])
                 for one in said
             },
-            "known": await self.known(),
+            "known": await self.wait_for_guide(),
             "globex": await self.call(
                 "data_search_transcripts", company="globex.example", page_size=5
             ),
@@ -161,7 +161,7 @@ def first_start(folder: Path) -> Iterator[Server]:
             if not name.startswith("HALO_") or name in PLACE
         } | backends
         url = f"http://127.0.0.1:{port}"
-        with started(url, folder / "server.log", env, "manage.py", "up") as server:
+        with start_server(url, folder / "server.log", env, "manage.py", "up") as server:
             yield server
 
 
@@ -182,7 +182,7 @@ def answers(server: Server) -> dict[str, Any]:
     person = Person(untick=THE_REST, email=email, password=password)
 
     async def session() -> dict[str, Any]:
-        async with connected(server, "auto", person) as client:
+        async with connect(server, "auto", person) as client:
             return await Answers(client).all()
 
     return asyncio.run(session())

@@ -11,7 +11,7 @@ import pytest
 
 from tests.drivers.fixture_server import Laboratory, laboratory, second_server
 from tests.drivers.server import EMAIL, Server
-from tests.drivers.tenants import Row, Tenant, client_of, founded, rows
+from tests.drivers.tenants import Row, Tenant, client_of, create_tenants, rows
 
 pytestmark = [pytest.mark.process, pytest.mark.sqlite, pytest.mark.daily]
 
@@ -47,7 +47,7 @@ def _answers(tenants: list[Tenant]) -> int:
     return sum(len(tenant.answered) for tenant in tenants)
 
 
-def recorded(running: Laboratory, tenants: list[Tenant]) -> dict[str, Row]:
+def rows_by_request(running: Laboratory, tenants: list[Tenant]) -> dict[str, Row]:
     """All rows by the number of their request, which no two share."""
     found = rows(running, tenants)
     by_request = {row[0]: row for row in found}
@@ -59,14 +59,14 @@ def test_a_call_that_was_answered_is_on_record_after_kill_9(tmp_path: Path) -> N
     existing = tmp_path / "existing"
     existing.touch()
     with laboratory(tmp_path) as running:
-        tenants = founded(running, 3, super_admin=EMAIL)
+        tenants = create_tenants(running, 3, super_admin=EMAIL)
         call_until_killed(running.server, tenants, existing)
         for number in range(1, KILLS):
             folder = tmp_path / f"again-{number}"
             folder.mkdir()
             with second_server(running, folder) as again:
                 call_until_killed(again.server, tenants, existing)
-        by_request = recorded(running, tenants)
+        by_request = rows_by_request(running, tenants)
 
     assert _answers(tenants) >= KILLS * ANSWERS
     answered = [row for tenant in tenants for row in tenant.answered]

@@ -46,15 +46,15 @@ Status = Callable[..., int]
 def status(server: Server) -> Status:
     place = urlsplit(server.url)
 
-    def of(request: str) -> int:
+    def request_status(request: str) -> int:
         with socket.create_connection((str(place.hostname), int(place.port or 0)), 30) as line:
             line.sendall(request.encode("latin-1"))
             return int(line.makefile("rb").readline().split()[1])
 
-    return of
+    return request_status
 
 
-def written(method: str, target: str, *headers: str, body: str = "") -> str:
+def request_text(method: str, target: str, *headers: str, body: str = "") -> str:
     framing = ["Host: 127.0.0.1", "Connection: close", f"Content-Length: {len(body)}"]
     return "\r\n".join([f"{method} {target} HTTP/1.1", *framing, *headers, "", body])
 
@@ -64,7 +64,7 @@ def written(method: str, target: str, *headers: str, body: str = "") -> str:
 @pytest.mark.parametrize("path", PATHS)
 def test_no_name_of_an_encoding_breaks_a_request(method: str, path: str, status: Status) -> None:
     asked = {
-        kind: status(written(method, f"{path}?a=%41", f"Content-Type: {kind}", body="a=%41"))
+        kind: status(request_text(method, f"{path}?a=%41", f"Content-Type: {kind}", body="a=%41"))
         for kind in TYPES
     }
     assert {kind: code for kind, code in asked.items() if code >= 500} == {}
@@ -78,7 +78,7 @@ def test_no_cookie_breaks_a_request(path: str, status: Status, server: Server) -
     purposes = ("session", "csrf", "messages", "language")
     names = {purpose: cookies.name(purpose, server.url) for purpose in purposes}
     sent = [cookie.format_map(names) for cookie in COOKIES]
-    codes = {status(written("GET", path, f"Cookie: {cookie}")) for cookie in sent}
+    codes = {status(request_text("GET", path, f"Cookie: {cookie}")) for cookie in sent}
     assert max(codes) < 500
 
 

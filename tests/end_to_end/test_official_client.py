@@ -24,7 +24,7 @@ pytestmark = pytest.mark.process
 CALLBACK = "http://127.0.0.1:33418/callback"
 
 
-class Browser:
+class ConsentBrowser:
     """What the client opens for consent, and where it waits for the answer."""
 
     def __init__(self, person: Person) -> None:
@@ -39,10 +39,10 @@ class Browser:
 
 
 @asynccontextmanager
-async def connected(
+async def connect(
     server: Server, mode: str, person: Person, *, host: str = "127.0.0.1"
 ) -> AsyncIterator[Client]:
-    browser = Browser(person)
+    browser = ConsentBrowser(person)
     address = server.mcp_url.replace("127.0.0.1", host)
     sign_in = OAuthClientProvider(
         address,
@@ -68,7 +68,7 @@ def test_a_client_signs_in_lists_tools_and_gets_ranked_documentation(
     server: Server, mode: str
 ) -> None:
     async def session() -> tuple[list[str], dict[str, object]]:
-        async with connected(server, mode, Person()) as client:
+        async with connect(server, mode, Person()) as client:
             tools = await client.list_tools()
             found = await client.call_tool("search_docs", {"query": "how do scopes work"})
             return [tool.name for tool in tools.tools], json.loads(found.content[0].text)
@@ -85,7 +85,7 @@ def test_a_client_signs_in_lists_tools_and_gets_ranked_documentation(
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_a_client_reads_pages_gets_prompts_and_is_completed(server: Server, mode: str) -> None:
     async def session() -> None:
-        async with connected(server, mode, Person()) as client:
+        async with connect(server, mode, Person()) as client:
             listed = [str(one.uri) for one in (await client.list_resources()).resources]
             assert "docs://tokens" in listed
             (template,) = (await client.list_resource_templates()).resource_templates
@@ -108,7 +108,7 @@ def test_a_client_reads_pages_gets_prompts_and_is_completed(server: Server, mode
 def test_what_the_person_unticks_is_missing_from_the_token(server: Server) -> None:
     async def session() -> list[str]:
         person = Person(untick=frozenset({"setup:read", "data:read"}))
-        async with connected(server, "legacy", person) as client:
+        async with connect(server, "legacy", person) as client:
             return [tool.name for tool in (await client.list_tools()).tools]
 
     assert asyncio.run(session()) == ["read_doc", "search_docs"]
@@ -116,7 +116,7 @@ def test_what_the_person_unticks_is_missing_from_the_token(server: Server) -> No
 
 def test_a_person_who_typed_localhost_is_let_in_too(server: Server) -> None:
     async def session() -> list[str]:
-        async with connected(server, "auto", Person(), host="localhost") as client:
+        async with connect(server, "auto", Person(), host="localhost") as client:
             return [tool.name for tool in (await client.list_tools()).tools]
 
     assert "search_docs" in asyncio.run(session())

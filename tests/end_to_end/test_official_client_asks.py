@@ -21,7 +21,7 @@ def running(laboratory: Laboratory) -> Laboratory:
     return laboratory.with_account()
 
 
-class Person:
+class AskedPerson:
     """Who sits at the client: answers forms as configured, and remembers what was asked."""
 
     def __init__(self, *answers: types.ElicitResult) -> None:
@@ -38,19 +38,19 @@ async def sample(_context: Any, _params: Any) -> types.CreateMessageResult:
     return types.CreateMessageResult(role="assistant", content=text, model="m")
 
 
-def connected(
+def connect(
     running: Laboratory, http: httpx2.AsyncClient, mode: str, **callbacks: Any
 ) -> AbstractAsyncContextManager[Client]:
     transport = streamable_http_client(running.server.mcp_url, http_client=http)
     return Client(transport, mode=mode, **callbacks)
 
 
-def called(running: Laboratory, mode: str, tool: str, **callbacks: Any) -> Any:
+def call_tool(running: Laboratory, mode: str, tool: str, **callbacks: Any) -> Any:
     async def session() -> Any:
         headers = {"Authorization": f"Bearer {running.token}"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=30) as http,
-            connected(running, http, mode, **callbacks) as client,
+            connect(running, http, mode, **callbacks) as client,
         ):
             return await client.call_tool(tool, {})
 
@@ -63,8 +63,8 @@ def accept(**content: Any) -> types.ElicitResult:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_person_fills_in_one_form_after_another(running: Laboratory, mode: str) -> None:
-    person = Person(accept(name="Ada"), accept(colour="blue"))
-    result = called(running, mode, "two_rounds", elicitation_callback=person.elicit)
+    person = AskedPerson(accept(name="Ada"), accept(colour="blue"))
+    result = call_tool(running, mode, "two_rounds", elicitation_callback=person.elicit)
     assert not result.is_error
     questions = [text.partition("\n\nAnswer within ")[0] for text in person.asked]
     assert questions == ["Your name?", "Your colour, Ada?"]
@@ -73,20 +73,20 @@ def test_the_person_fills_in_one_form_after_another(running: Laboratory, mode: s
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_person_declines_a_change(running: Laboratory, mode: str) -> None:
-    person = Person(types.ElicitResult(action="decline"))
-    result = called(running, mode, "publish", elicitation_callback=person.elicit)
+    person = AskedPerson(types.ElicitResult(action="decline"))
+    result = call_tool(running, mode, "publish", elicitation_callback=person.elicit)
     assert result.is_error
     assert "declined" in result.content[0].text
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_client_s_model_is_asked(running: Laboratory, mode: str) -> None:
-    result = called(running, mode, "ask_model", sampling_callback=sample)
+    result = call_tool(running, mode, "ask_model", sampling_callback=sample)
     assert result.content[0].text == '"Paris"'
 
 
 def test_a_client_without_a_person_is_shown_that_it_cannot_be_asked(running: Laboratory) -> None:
-    result = called(running, "legacy", "publish")
+    result = call_tool(running, "legacy", "publish")
     assert result.is_error
     assert "needs your input" in result.content[0].text
 
@@ -105,7 +105,7 @@ def test_a_log_level_holds_for_a_client_that_keeps_its_first_session_id(
         headers = {"Authorization": f"Bearer {running.token}"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=30) as http,
-            connected(running, http, "legacy", logging_callback=listen) as client,
+            connect(running, http, "legacy", logging_callback=listen) as client,
         ):
             await client.set_logging_level("warning")
             await client.call_tool("count_up", {"to": 2})

@@ -16,7 +16,7 @@ from tests.clients.token_storage import MemoryTokenStorage
 from tests.drivers.evaluation import evaluate
 from tests.drivers.person import Person
 from tests.drivers.server import Server
-from tests.end_to_end.test_official_client import CALLBACK, Browser
+from tests.end_to_end.test_official_client import CALLBACK, ConsentBrowser
 
 pytestmark = pytest.mark.process
 
@@ -37,26 +37,26 @@ print(project.pk, token.secret)
 
 
 @asynccontextmanager
-async def connected(address: str, mode: str, **how: Any) -> AsyncIterator[Client]:
+async def connect(address: str, mode: str, **how: Any) -> AsyncIterator[Client]:
     async with httpx2.AsyncClient(timeout=30, **how) as http:
         transport = streamable_http_client(address, http_client=http)
         async with Client(transport, mode=mode) as client:
             yield client
 
 
-def made(server: Server, name: str) -> tuple[str, str]:
+def create_project(server: Server, name: str) -> tuple[str, str]:
     project_id, secret = evaluate(server.env, MADE.format(name=name)).split()
     return project_id, secret
 
 
 async def tools_at(address: str, mode: str, **how: Any) -> list[str]:
-    async with connected(address, mode, **how) as client:
+    async with connect(address, mode, **how) as client:
         return [tool.name for tool in (await client.list_tools()).tools]
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_a_client_with_an_mcp_token_lists_the_tools(server: Server, mode: str) -> None:
-    project_id, secret = made(server, f"Token {mode}")
+    project_id, secret = create_project(server, f"Token {mode}")
     headers = {"Authorization": f"Bearer {secret}"}
 
     listed = asyncio.run(tools_at(f"{server.url}/{project_id}", mode, headers=headers))
@@ -66,9 +66,9 @@ def test_a_client_with_an_mcp_token_lists_the_tools(server: Server, mode: str) -
 
 @pytest.mark.parametrize("path", ["/", "/api/mcp/"])
 def test_a_client_signs_in_to_a_project_at_either_address(server: Server, path: str) -> None:
-    project_id, _ = made(server, f"Sign-in {path}")
+    project_id, _ = create_project(server, f"Sign-in {path}")
     person = Person(untick=frozenset({f"projects:{project_id}:delete_user"}))
-    browser = Browser(person)
+    browser = ConsentBrowser(person)
     address = f"{server.url.replace('127.0.0.1', 'localhost')}{path}{project_id}"
     sign_in = OAuthClientProvider(
         address,

@@ -18,8 +18,8 @@ import pytest
 
 from tests.drivers.fixture_server import Laboratory
 from tests.drivers.oauth_client import REVOKE
-from tests.drivers.tenants import Revoked, Row, Tenant, client_of, founded, rows
-from tests.tools_registry.test_subscriptions_process import Admin
+from tests.drivers.tenants import Revoked, Row, Tenant, client_of, create_tenants, rows
+from tests.tools_registry.test_subscriptions_process import SwitchAdmin
 
 pytestmark = pytest.mark.process
 
@@ -68,7 +68,7 @@ class Load:
                 return
 
     def _turn_switches(self) -> None:
-        with closing(Admin(self._server.url, self._super_admin)) as admin:
+        with closing(SwitchAdmin(self._server.url, self._super_admin)) as admin:
             for number, tenant in enumerate(cycle(self._tenants)):
                 is_on = number // len(self._tenants) % 2
                 admin.switch(tenant.switch, **({"enabled": "on"} if is_on else {}))
@@ -95,7 +95,7 @@ def test_no_organization_sees_or_records_anything_of_another(
     existing = tmp_path / "existing"
     existing.touch()
     super_admin = f"root-{token_hex(4)}@example.com"
-    tenants = founded(laboratory, ORGANIZATIONS, super_admin=super_admin)
+    tenants = create_tenants(laboratory, ORGANIZATIONS, super_admin=super_admin)
     Load(laboratory, tenants, super_admin, existing).run()
 
     for tenant in tenants:

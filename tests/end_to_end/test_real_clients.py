@@ -24,8 +24,8 @@ def test_a_real_client_signs_in_lists_the_tools_and_calls_one(
     home = tmp_path / "home"
     home.mkdir()
     try:
-        with suited(client, server, tmp_path) as visited:
-            trip = compatibility.taken(client, visited, home)
+        with suitable_server(client, server, tmp_path) as visited:
+            trip = compatibility.take_trip(client, visited, home)
     except Unavailable as lacking:
         pytest.skip(f"{client.name}: {lacking}")
 
@@ -35,7 +35,7 @@ def test_a_real_client_signs_in_lists_the_tools_and_calls_one(
 
 
 @contextmanager
-def suited(client: RealClient, server: Server, folder: Path) -> Iterator[Server]:
+def suitable_server(client: RealClient, server: Server, folder: Path) -> Iterator[Server]:
     """The server of this file, or one with the settings that the client needs."""
     if not client.server:
         yield server
@@ -68,7 +68,10 @@ def test_codex_is_shown_when_its_metadata_document_cannot_be_reached(tmp_path: P
             words = [*matrix.codex_words(), "mcp", "login", "halo"]
         except Unavailable as lacking:
             pytest.skip(f"Codex CLI: {lacking}")
-        with real_client_flow.started(words, given, stderr=subprocess.STDOUT) as (process, message):
+        with real_client_flow.start_program(words, given, stderr=subprocess.STDOUT) as (
+            process,
+            message,
+        ):
             process.wait(real_client_flow.SECONDS)
 
         assert "client_id=https%3A%2F%2Fchatgpt.com%2Foauth%2Fcodex%2Fclient.json" in message.words

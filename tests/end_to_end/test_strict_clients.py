@@ -6,14 +6,14 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 
 from tests.clients import oauth4webapi_client
-from tests.clients.strict_flow import ASKED, NARROWED, Journey, Outcome, Refused
+from tests.clients.strict_flow import ASKED, NARROWED, FlowOutcome, Journey, Refused
 from tests.drivers.node import Unavailable
 from tests.drivers.person import Person
 from tests.drivers.server import Server
 
 pytestmark = pytest.mark.process
 
-Travel = Callable[[Journey], Outcome]
+Travel = Callable[[Journey], FlowOutcome]
 METHODS = ["none", "client_secret_basic", "client_secret_post"]
 
 
@@ -51,7 +51,7 @@ def person() -> Iterator[Person]:
 def test_a_strict_client_goes_from_the_challenge_to_the_revocation(
     server: Server, travel: Travel, person: Person, method: str
 ) -> None:
-    assert travel(Journey(server.mcp_url, method, person.open)) == Outcome(
+    assert travel(Journey(server.mcp_url, method, person.open)) == FlowOutcome(
         auth_method=method,
         secret=method != "none",
         scopes=(ASKED, NARROWED),

@@ -18,9 +18,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.commands.deployment import until
+from tests.commands.deployment import wait_until
 from tests.drivers.fixture_server import Laboratory
-from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.mcp import McpClient, http_transport
 from tests.drivers.servers import WRITE_SECONDS
 from tests.drivers.slow_readers import LARGE, BadReader, get, post
 
@@ -63,7 +63,7 @@ def answers(running: Laboratory) -> bool:
 
 
 def caller(running: Laboratory) -> McpClient:
-    client = McpClient(running.token, transport=over_http(running.server.mcp_url))
+    client = McpClient(running.token, transport=http_transport(running.server.mcp_url))
     return replace(client, headers={FORWARDED: address()})
 
 
@@ -98,8 +98,8 @@ def test_c1_a_client_that_reads_nothing_is_cut_off(running: Laboratory) -> None:
     reader = BadReader(running.port, times=PIPELINED)
     reader.begin()
     with closing(reader.socket):
-        until(lambda: sockets_of(running, reader) == 0)
-        until(reader.is_cut_off)
+        wait_until(lambda: sockets_of(running, reader) == 0)
+        wait_until(reader.is_cut_off)
 
 
 def test_c1_a_slow_reader_gets_all_of_its_responses(running: Laboratory) -> None:
@@ -141,11 +141,11 @@ def test_c1_a_soak_of_bad_readers_leaves_threads_and_memory_where_they_were(
     running: Laboratory,
 ) -> None:
     soak(running, min(SOAK_SECONDS, 10))  # what a first load takes is no leak
-    until(lambda: connections_of(running) == 0)
+    wait_until(lambda: connections_of(running) == 0)
     before = status_of(running)
 
     failures, calls = soak(running, SOAK_SECONDS)
-    until(lambda: connections_of(running) == 0)
+    wait_until(lambda: connections_of(running) == 0)
     after = status_of(running)
 
     print(f"soak: {SOAK_CLIENTS} clients, {SOAK_SECONDS:g} s, {calls} rounds of normal traffic")  # noqa: T201

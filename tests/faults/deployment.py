@@ -19,7 +19,7 @@ from tests.drivers.server import (
     environment,
     free_port,
     lay_tables,
-    started,
+    start_server,
 )
 from tests.faults.proxy import FaultProxy
 
@@ -35,7 +35,7 @@ from tests.drivers import grants
 from tests.drivers.project_rows import project
 
 index.refresh(settings.HALO_DOCS_SOURCE)
-grant = grants.granted("docs:read")
+grant = grants.make_grant("docs:read")
 own = project(grant.organization, grant.user)
 with transaction.atomic():
     new = mcp_tokens.issue(
@@ -46,7 +46,7 @@ print(json.dumps({"token": grant.token(), "project": own.pk, "project_token": ne
 
 
 @dataclass(frozen=True)
-class Deployment:
+class ProxiedDeployment:
     """The server, the proxies of its stores, and an organization with a project."""
 
     server: Server
@@ -86,7 +86,7 @@ class Deployment:
 
 
 @contextmanager
-def deployment(folder: Path, given: Mapping[str, str] | None = None) -> Iterator[Deployment]:
+def deployment(folder: Path, given: Mapping[str, str] | None = None) -> Iterator[ProxiedDeployment]:
     """Two web processes without a worker, on a database and a Redis database of their own."""
     port = free_port()
     with ExitStack() as stack:
@@ -98,13 +98,13 @@ def deployment(folder: Path, given: Mapping[str, str] | None = None) -> Iterator
         database = stack.enter_context(FaultProxy(_port_of(direct["DATABASE_URL"], 5432)))
         store = stack.enter_context(FaultProxy(_port_of(direct["REDIS_URL"], 6379)))
         env = direct | {
-            "DATABASE_URL": _through(database, direct["DATABASE_URL"]),
-            "REDIS_URL": _through(store, direct["REDIS_URL"]),
+            "DATABASE_URL": _proxy_url(database, direct["DATABASE_URL"]),
+            "REDIS_URL": _proxy_url(store, direct["REDIS_URL"]),
         }
         words = ("-m", "halo_mcp.server.serve", "--workers", str(PROCESSES))
         log = folder / "server.log"
-        server = stack.enter_context(started(f"http://127.0.0.1:{port}", log, env, *words))
-        yield Deployment(server, database, store, **facts)
+        server = stack.enter_context(start_server(f"http://127.0.0.1:{port}", log, env, *words))
+        yield ProxiedDeployment(server, database, store, **facts)
 
 
 def answers_of(many: int, call: Any) -> list[Any]:
@@ -124,7 +124,7 @@ def _port_of(url: str, usual: int) -> int:
     return urlsplit(url).port or usual
 
 
-def _through(proxy: FaultProxy, url: str) -> str:
+def _proxy_url(proxy: FaultProxy, url: str) -> str:
     parts = urlsplit(url)
     user = parts.netloc.rpartition("@")[0]
     return parts._replace(netloc=f"{user}{'@' * bool(user)}127.0.0.1:{proxy.port}").geturl()

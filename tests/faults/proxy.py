@@ -60,7 +60,7 @@ class FaultProxy:
         return self._port
 
     @property
-    def accepted(self) -> int:
+    def accepted_count(self) -> int:
         """How many connections were accepted so far."""
         return self._accepted
 

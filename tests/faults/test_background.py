@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.commands.conftest import make_deployment
-from tests.commands.deployment import Deployment, until, within
+from tests.commands.deployment import Deployment, wait_until, wait_within
 from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site, sending
 from tests.drivers.server import lay_tables
@@ -69,7 +69,7 @@ class Background:
     def start(self) -> int:
         """Starts the worker and returns its process id, once its lanes are there."""
         process = self.deployment.run("manage.py", "worker")
-        until(self.deployment.workers)
+        wait_until(self.deployment.workers)
         return process.pid
 
     def do(self, statements: str) -> Any:
@@ -136,7 +136,7 @@ def test_a_worker_that_is_stopped_gives_a_site_back_and_ends_in_time(
     answer_late(web, 3)
     background.start()
     background.add_site("slow", web)
-    until(lambda: len(web.seen) == 2)
+    wait_until(lambda: len(web.seen) == 2)
     (process,) = background.deployment.started
     process.terminate()
     assert process.wait(8) == 0
@@ -144,7 +144,7 @@ def test_a_worker_that_is_stopped_gives_a_site_back_and_ends_in_time(
     assert background.deployment.processes() == {}
     # Its message is with the broker again. The schedule sends another one after two minutes.
     background.start()
-    assert within(90, lambda: background.do(SOURCES) == [["indexing", 1]])
+    assert wait_within(90, lambda: background.do(SOURCES) == [["indexing", 1]])
 
 
 @pytest.mark.daily
@@ -152,11 +152,11 @@ def test_mails_wait_for_a_mail_server_that_refuses(background: Background) -> No
     background.start()
     background.smtp.set_fault(Fault.CUT)
     background.do("add_mails('ada@example.com', 'bo@example.com')")
-    until(lambda: any(attempts for _to, _state, attempts in background.states()))
+    wait_until(lambda: any(attempts for _to, _state, attempts in background.states()))
     background.smtp.set_fault(Fault.PASS)
-    until(lambda: len(background.mails.mails) == 2)
+    wait_until(lambda: len(background.mails.mails) == 2)
     assert sorted(background.mails.recipients()) == ["ada@example.com", "bo@example.com"]
-    until(lambda: {state for _to, state, _attempts in background.states()} == {"sent"})
+    wait_until(lambda: {state for _to, state, _attempts in background.states()} == {"sent"})
 
 
 @pytest.mark.daily
@@ -167,7 +167,7 @@ def test_mails_whose_message_was_lost_with_the_broker_are_sent(background: Backg
     with background.broker.fault(Fault.CUT):
         background.do("add_mails('ada@example.com')")
         assert background.mails.mails == []
-    until(lambda: background.mails.recipients() == ["ada@example.com"])
+    wait_until(lambda: background.mails.recipients() == ["ada@example.com"])
 
 
 @pytest.mark.daily
@@ -186,10 +186,12 @@ def test_a_worker_that_is_killed_while_it_sends_loses_no_mail(background: Backgr
         os.kill(pid, signal.SIGKILL)
     background.mails.on_mail = lambda: None
     killed.set()
-    until(lambda: background.deployment.processes() == {})
+    wait_until(lambda: background.deployment.processes() == {})
     background.start()
     # The claim of the killed one ends after two minutes.
-    assert within(300, lambda: {state for _to, state, _attempts in background.states()} == {"sent"})
+    assert wait_within(
+        300, lambda: {state for _to, state, _attempts in background.states()} == {"sent"}
+    )
     # The one that was being sent when it was killed may have arrived then.
     assert {*background.mails.recipients()} == {"ada@example.com", "bo@example.com"}
     assert len(background.mails.mails) <= 3
@@ -203,9 +205,9 @@ def test_slow_sites_of_two_organizations_keep_no_mail_waiting(
     background.start()
     for organization in ("one", "two"):
         background.add_site(organization, web)
-    until(lambda: background.do(SOURCES) == [["indexing", 1], ["indexing", 1]])
+    wait_until(lambda: background.do(SOURCES) == [["indexing", 1], ["indexing", 1]])
     background.do("add_mails('ada@example.com')")
-    until(lambda: background.mails.recipients() == ["ada@example.com"])
+    wait_until(lambda: background.mails.recipients() == ["ada@example.com"])
     assert [status for status, _attempts in background.do(SOURCES)] == ["indexing", "indexing"]
 
 
@@ -213,11 +215,11 @@ def test_slow_sites_of_two_organizations_keep_no_mail_waiting(
 def test_two_workers_send_each_mail_once(background: Background) -> None:
     background.start()
     background.deployment.run("manage.py", "worker")
-    until(lambda: len(background.deployment.processes()) == 6)
+    wait_until(lambda: len(background.deployment.processes()) == 6)
     recipients = [f"member{number}@example.com" for number in range(40)]
     background.do(f"add_mails(*{recipients!r})")
     background.do("for _ in range(10): outbox.queueing.send(outbox.SEND_TASK)")
-    until(lambda: {state for _to, state, _attempts in background.states()} == {"sent"})
+    wait_until(lambda: {state for _to, state, _attempts in background.states()} == {"sent"})
     assert sorted(background.mails.recipients()) == sorted(recipients)
 
 
@@ -226,14 +228,14 @@ def test_the_schedule_goes_on_when_the_process_that_sends_it_is_killed(
     background: Background,
 ) -> None:
     background.start()
-    before = until(lambda: background.do(LAST_SENT))
+    before = wait_until(lambda: background.do(LAST_SENT))
     for pid in background.deployment.workers()[1:]:
         os.kill(pid, signal.SIGKILL)
-    until(lambda: background.do(LAST_SENT) > before)
+    wait_until(lambda: background.do(LAST_SENT) > before)
     assert "worker_process_ended" in background.deployment.log.read_text()
 
 
 @pytest.mark.daily
 def test_no_process_outlives_a_worker_that_was_killed(background: Background) -> None:
     os.kill(background.start(), signal.SIGKILL)
-    until(lambda: background.deployment.processes() == {})
+    wait_until(lambda: background.deployment.processes() == {})

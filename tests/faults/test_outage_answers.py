@@ -34,7 +34,7 @@ from tests.drivers.server import (
     environment,
     free_port,
     lay_tables,
-    started,
+    start_server,
 )
 from tests.drivers.websocket_client import WebSocketClient, address
 from tests.faults.proxy import Fault, FaultProxy
@@ -70,7 +70,7 @@ from oauth.grants import tokens
 from oauth.models import KeyKind
 from tests.drivers import grants
 from tests.drivers.project_rows import project
-grant = grants.granted("docs:read")
+grant = grants.make_grant("docs:read")
 own = project(grant.organization, grant.user)
 new = mcp_tokens.issue(
     grant.user, grant.organization, f"/{{own.pk}}", name="faults", days=1, address="127.0.0.1"
@@ -101,7 +101,7 @@ print(ActionExecution.objects.filter(organization_id={organization!r}, tool="sea
 
 
 @dataclass(frozen=True)
-class Deployment:
+class OutageDeployment:
     """A server, and an organization with a credential for each surface."""
 
     server: Server
@@ -176,9 +176,9 @@ def works_or_reports(answer: httpx2.Response, is_outage: Callable[[httpx2.Respon
 
 
 @contextmanager
-def served(
+def start_deployment(
     folder: Path, database: Callable[[str], str] = str, **settings: str
-) -> Iterator[Deployment]:
+) -> Iterator[OutageDeployment]:
     """One web process; `database` changes the address of the database that it gets."""
     port = free_port()
     with backends_of_its_own(port) as backends:
@@ -189,8 +189,8 @@ def served(
         if "DATABASE_URL" in env:
             env["DATABASE_URL"] = database(env["DATABASE_URL"])
         words = ("-m", "halo_mcp.server.serve")
-        with started(f"http://127.0.0.1:{port}", folder / "server.log", env, *words) as server:
-            yield Deployment(server, direct, facts)
+        with start_server(f"http://127.0.0.1:{port}", folder / "server.log", env, *words) as server:
+            yield OutageDeployment(server, direct, facts)
 
 
 @pytest.fixture(scope="module")
@@ -200,8 +200,10 @@ def proxy() -> Iterator[FaultProxy]:
 
 
 @pytest.fixture(scope="module")
-def deployment(tmp_path_factory: pytest.TempPathFactory, proxy: FaultProxy) -> Iterator[Deployment]:
-    def through_proxy(url: str) -> str:
+def deployment(
+    tmp_path_factory: pytest.TempPathFactory, proxy: FaultProxy
+) -> Iterator[OutageDeployment]:
+    def proxy_url(url: str) -> str:
         parts = urlsplit(url)
         user = parts.netloc.rpartition("@")[0]
         return parts._replace(netloc=f"{user}@127.0.0.1:{proxy.port}").geturl()
@@ -209,13 +211,13 @@ def deployment(tmp_path_factory: pytest.TempPathFactory, proxy: FaultProxy) -> I
     # A connection that ends while it commits leaves open whether it has: a client that repeats its
     # refresh then may have a spent token.
     window = {"HALO_REFRESH_REPLAY_SECONDS": "30"}
-    with served(tmp_path_factory.mktemp("outage"), through_proxy, **window) as deployment:
+    with start_deployment(tmp_path_factory.mktemp("outage"), proxy_url, **window) as deployment:
         yield deployment
 
 
 @ON_POSTGRESQL
 def test_f9_every_surface_reports_that_the_database_is_away_and_works_again(
-    deployment: Deployment, proxy: FaultProxy
+    deployment: OutageDeployment, proxy: FaultProxy
 ) -> None:
     client_id, refresh_token = deployment.facts["chains"][0]
     attempts: list[tuple[Callable[[], httpx2.Response], Callable[[httpx2.Response], bool]]] = [
@@ -243,11 +245,11 @@ def test_f9_every_surface_reports_that_the_database_is_away_and_works_again(
             answer = socket.receive()
             assert (answer["id"], answer["error"]["message"]) == ("mine", MESSAGE)
     for call, _form in attempts:
-        assert _until_it_works(call).status_code == 200
+        assert _wait_until_it_works(call).status_code == 200
     assert deployment.refresh(client_id, refresh_token).status_code == 200
 
 
-def _until_it_works(call: Callable[[], httpx2.Response]) -> httpx2.Response:
+def _wait_until_it_works(call: Callable[[], httpx2.Response]) -> httpx2.Response:
     """The first answer that is no outage; a breaker may be open for a second."""
     for _ in range(SECONDS):
         answer = call()
@@ -261,7 +263,7 @@ def _until_it_works(call: Callable[[], httpx2.Response]) -> httpx2.Response:
 @ON_POSTGRESQL
 @pytest.mark.daily
 def test_f5_chains_of_refreshes_go_on_while_connections_break(
-    deployment: Deployment, proxy: FaultProxy
+    deployment: OutageDeployment, proxy: FaultProxy
 ) -> None:
     is_over = Event()
     outages = Counter[str]()
@@ -317,7 +319,7 @@ def test_f9_every_surface_reports_that_no_connection_is_left(tmp_path: Path) -> 
         place = parts.netloc.rpartition("@")[2]
         return parts._replace(netloc=f"{role}@{place}").geturl()
 
-    with role_with_few_connections() as role, served(tmp_path, as_role) as deployment:
+    with role_with_few_connections() as role, start_deployment(tmp_path, as_role) as deployment:
         begin = Barrier(16)
         calls: list[tuple[Callable[[], httpx2.Response], Callable[[httpx2.Response], bool]]] = [
             (deployment.search, is_json_rpc_outage),
@@ -338,7 +340,7 @@ def test_f9_every_surface_reports_that_no_connection_is_left(tmp_path: Path) -> 
         assert counts[0, True] == _rows_of(deployment)
 
 
-def _rows_of(deployment: Deployment) -> int:
+def _rows_of(deployment: OutageDeployment) -> int:
     return int(evaluate(deployment.env, ROWS.format(organization=deployment.facts["organization"])))
 
 
@@ -346,7 +348,7 @@ def _rows_of(deployment: Deployment) -> int:
 @pytest.mark.daily
 @pytest.mark.sqlite
 def test_f9_a_full_disk_is_an_outage_that_ends_without_a_restart(tmp_path: Path) -> None:
-    with served(tmp_path) as deployment:
+    with start_deployment(tmp_path) as deployment:
         process = deployment.server.process.pid
         before = resource.prlimit(process, resource.RLIMIT_FSIZE)
         # As on a full disk: no file grows beyond it, and the journal cannot have one.

@@ -23,7 +23,7 @@ import pytest
 from mcp_protocol.revisions import Revision
 from tests.drivers.accounts import Account, open_account
 from tests.drivers.evaluation import evaluate
-from tests.drivers.mcp import McpClient, Reply, over_http
+from tests.drivers.mcp import McpClient, Reply, http_transport
 from tests.drivers.person import form_with
 from tests.drivers.server import (
     RAISED,
@@ -32,10 +32,10 @@ from tests.drivers.server import (
     environment,
     free_port,
     lay_tables,
-    started,
+    start_server,
 )
 from tests.faults.proxy import Fault, FaultProxy
-from tests.tools_registry.test_asgi_process import until
+from tests.tools_registry.test_asgi_process import wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -96,7 +96,7 @@ class HeldApi(ThreadingHTTPServer):
     block_on_close = False
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), _HeldApiHandler)
         self.begun = threading.Semaphore(0)
         self.released = threading.Event()
         self.hold_seconds = float(ANSWER_SECONDS)
@@ -106,7 +106,7 @@ class HeldApi(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
-    def done(self) -> Counter[str]:
+    def count_done(self) -> Counter[str]:
         """How often each path was done; what was begun was done too."""
         begun, done = (
             Counter(path for word, path in self.log if word == each) for each in ("begun", "done")
@@ -115,7 +115,7 @@ class HeldApi(ThreadingHTTPServer):
         return done
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _HeldApiHandler(BaseHTTPRequestHandler):
     server: HeldApi
 
     def do_GET(self) -> None:
@@ -138,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @dataclass(frozen=True)
-class Deployment:
+class DatabaseProxyDeployment:
     """A server behind a proxy to its database, and the environment past the proxy."""
 
     server: Server
@@ -150,10 +150,10 @@ class Deployment:
 
 
 @dataclass(frozen=True)
-class Project:
+class DeployedProject:
     """A project with a member's client and its owner's browser."""
 
-    deployment: Deployment
+    deployment: DatabaseProxyDeployment
     id: str
     client: McpClient
     owner: httpx2.Client
@@ -180,7 +180,7 @@ class Project:
 
 
 @contextmanager
-def deployed(folder: Path, **settings: str) -> Iterator[Deployment]:
+def start_deployment(folder: Path, **settings: str) -> Iterator[DatabaseProxyDeployment]:
     """Web process and worker, whose connections to PostgreSQL go through a proxy."""
     port = free_port()
     with backends_of_its_own(port) as backends:
@@ -191,13 +191,13 @@ def deployed(folder: Path, **settings: str) -> Iterator[Deployment]:
             place = url._replace(netloc=url.netloc.rpartition(":")[0] + f":{database.port}")
             given = direct | {"DATABASE_URL": place.geturl()}
             address = f"http://127.0.0.1:{port}"
-            with started(address, folder / "server.log", given, "manage.py", "up") as server:
-                yield Deployment(server, database, direct)
+            with start_server(address, folder / "server.log", given, "manage.py", "up") as server:
+                yield DatabaseProxyDeployment(server, database, direct)
 
 
 @pytest.fixture(scope="module")
-def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with deployed(tmp_path_factory.mktemp("outcomes")) as deployment:
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DatabaseProxyDeployment]:
+    with start_deployment(tmp_path_factory.mktemp("outcomes")) as deployment:
         yield deployment
 
 
@@ -213,7 +213,9 @@ def api() -> Iterator[HeldApi]:
 
 
 @contextmanager
-def project_on(deployment: Deployment, api: HeldApi, *, is_allowed: bool) -> Iterator[Project]:
+def project_on(
+    deployment: DatabaseProxyDeployment, api: HeldApi, *, is_allowed: bool
+) -> Iterator[DeployedProject]:
     """A project of a new organization; its writes are allowed, or need an approval."""
     account: Account = open_account(deployment.env)
     key, token, cookie, session = deployment.read(
@@ -225,19 +227,23 @@ def project_on(deployment: Deployment, api: HeldApi, *, is_allowed: bool) -> Ite
         is_allowed=is_allowed,
     )
     url = deployment.server.url
-    client = McpClient(token, Revision.V2025_06_18).through(over_http(f"{url}/{key}"))
+    client = McpClient(token, Revision.V2025_06_18).with_transport(http_transport(f"{url}/{key}"))
     with httpx2.Client(base_url=url, cookies={cookie: session}, timeout=ANSWER_SECONDS) as owner:
-        yield Project(deployment, key, client, owner)
+        yield DeployedProject(deployment, key, client, owner)
 
 
 @pytest.fixture
-def allowed(deployment: Deployment, api: HeldApi) -> Iterator[Project]:
+def allowing_project(
+    deployment: DatabaseProxyDeployment, api: HeldApi
+) -> Iterator[DeployedProject]:
     with project_on(deployment, api, is_allowed=True) as project:
         yield project
 
 
 @pytest.fixture
-def reviewed(deployment: Deployment, api: HeldApi) -> Iterator[Project]:
+def reviewed_project(
+    deployment: DatabaseProxyDeployment, api: HeldApi
+) -> Iterator[DeployedProject]:
     with project_on(deployment, api, is_allowed=False) as project:
         yield project
 
@@ -248,7 +254,9 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def delete(pool: ThreadPoolExecutor, project: Project, api: HeldApi, user: str) -> Future[Reply]:
+def delete(
+    pool: ThreadPoolExecutor, project: DeployedProject, api: HeldApi, user: str
+) -> Future[Reply]:
     """A write that the API has begun."""
     call = pool.submit(project.client.call, DELETE, {"id": user})
     assert api.begun.acquire(timeout=ANSWER_SECONDS)
@@ -261,80 +269,96 @@ def is_answered(reply: Reply, path: str) -> bool:
 
 
 def test_a_write_is_answered_with_its_result_when_its_connection_breaks(
-    deployment: Deployment, allowed: Project, api: HeldApi, pool: ThreadPoolExecutor
+    deployment: DatabaseProxyDeployment,
+    allowing_project: DeployedProject,
+    api: HeldApi,
+    pool: ThreadPoolExecutor,
 ) -> None:
-    call = delete(pool, allowed, api, "ada")
+    call = delete(pool, allowing_project, api, "ada")
     deployment.database.cut_connections()
     api.released.set()
     assert is_answered(call.result(ANSWER_SECONDS), "/users/ada")
-    assert api.done() == {"/users/ada": 1}
-    assert allowed.outcomes() == {"success": 1}
+    assert api.count_done() == {"/users/ada": 1}
+    assert allowing_project.outcomes() == {"success": 1}
 
 
 @pytest.mark.daily
 def test_reads_are_answered_when_their_connections_break(
-    deployment: Deployment, allowed: Project, api: HeldApi, pool: ThreadPoolExecutor
+    deployment: DatabaseProxyDeployment,
+    allowing_project: DeployedProject,
+    api: HeldApi,
+    pool: ThreadPoolExecutor,
 ) -> None:
-    calls = [pool.submit(allowed.client.call, LIST, {"limit": number}) for number in range(4)]
+    calls = [
+        pool.submit(allowing_project.client.call, LIST, {"limit": number}) for number in range(4)
+    ]
     for _ in calls:
         assert api.begun.acquire(timeout=ANSWER_SECONDS)
     deployment.database.cut_connections()
     api.released.set()
     for call in calls:
         assert is_answered(call.result(ANSWER_SECONDS), "/users?limit=")
-    assert sum(api.done().values()) == 4
-    assert allowed.outcomes() == {"success": 4}
+    assert sum(api.count_done().values()) == 4
+    assert allowing_project.outcomes() == {"success": 4}
 
 
 @pytest.mark.daily
 def test_while_the_database_is_away_a_write_is_answered_and_recorded_later(
-    deployment: Deployment, allowed: Project, api: HeldApi, pool: ThreadPoolExecutor
+    deployment: DatabaseProxyDeployment,
+    allowing_project: DeployedProject,
+    api: HeldApi,
+    pool: ThreadPoolExecutor,
 ) -> None:
-    call = delete(pool, allowed, api, "ada")
+    call = delete(pool, allowing_project, api, "ada")
     with deployment.database.fault(Fault.CUT):
         api.released.set()
         assert is_answered(call.result(ANSWER_SECONDS), "/users/ada")
-    assert allowed.outcomes() == {"started": 1}
+    assert allowing_project.outcomes() == {"started": 1}
     # What was kept is written with the next outcome.
-    until(lambda: allowed.client.call(LIST).status == 200)
-    until(lambda: allowed.outcomes()["started"] == 0)
-    assert allowed.outcomes()["success"] >= 2
-    assert api.done()["/users/ada"] == 1
+    wait_until(lambda: allowing_project.client.call(LIST).status == 200)
+    wait_until(lambda: allowing_project.outcomes()["started"] == 0)
+    assert allowing_project.outcomes()["success"] >= 2
+    assert api.count_done()["/users/ada"] == 1
 
 
 @pytest.mark.daily
 def test_a_write_that_is_repeated_with_its_key_is_done_once(
-    deployment: Deployment, allowed: Project, api: HeldApi, pool: ThreadPoolExecutor
+    deployment: DatabaseProxyDeployment,
+    allowing_project: DeployedProject,
+    api: HeldApi,
+    pool: ThreadPoolExecutor,
 ) -> None:
     meta = {"idempotency_key": "one intent"}
 
     def call() -> Reply:
-        return allowed.client.call(DELETE, {"id": "ada"}, meta=meta)
+        return allowing_project.client.call(DELETE, {"id": "ada"}, meta=meta)
 
     first = pool.submit(call)
     assert api.begun.acquire(timeout=ANSWER_SECONDS)
     deployment.database.cut_connections()
-    until(lambda: call().status == 409)
+    wait_until(lambda: call().status == 409)
     api.released.set()
     assert is_answered(first.result(ANSWER_SECONDS), "/users/ada")
     deployment.database.cut_connections()
-    until(lambda: is_answered(call(), "/users/ada"))
-    assert api.done() == {"/users/ada": 1}
+    wait_until(lambda: is_answered(call(), "/users/ada"))
+    assert api.count_done() == {"/users/ada": 1}
 
 
 @pytest.mark.daily
 def test_the_result_of_an_approved_request_is_kept_when_connections_break(
-    deployment: Deployment, reviewed: Project, api: HeldApi
+    deployment: DatabaseProxyDeployment, reviewed_project: DeployedProject, api: HeldApi
 ) -> None:
-    key = reviewed.request("ada")
-    assert reviewed.approve(key).status_code == 302
+    key = reviewed_project.request("ada")
+    assert reviewed_project.approve(key).status_code == 302
     assert api.begun.acquire(timeout=ANSWER_SECONDS)
-    assert reviewed.requests() == {"running": 1}
+    assert reviewed_project.requests() == {"running": 1}
     deployment.database.cut_connections()
     api.released.set()
-    until(lambda: reviewed.requests() == {"done": 1})
-    until(lambda: is_answered(reviewed.client.call(DELETE, {"id": "ada"}), "/users/ada"))
-    assert api.done() == {"/users/ada": 1}
+    wait_until(lambda: reviewed_project.requests() == {"done": 1})
+    wait_until(
+        lambda: is_answered(reviewed_project.client.call(DELETE, {"id": "ada"}), "/users/ada")
+    )
+    assert api.count_done() == {"/users/ada": 1}
 
 
 @pytest.mark.daily
@@ -342,7 +366,7 @@ def test_f9_calls_that_wait_for_an_api_keep_no_connection(
     tmp_path: Path, api: HeldApi, pool: ThreadPoolExecutor
 ) -> None:
     with (
-        deployed(tmp_path, HALO_DATABASE_CONNECTIONS=str(CONNECTIONS)) as deployment,
+        start_deployment(tmp_path, HALO_DATABASE_CONNECTIONS=str(CONNECTIONS)) as deployment,
         project_on(deployment, api, is_allowed=True) as project,
     ):
         calls = {
@@ -353,7 +377,7 @@ def test_f9_calls_that_wait_for_an_api_keep_no_connection(
         api.released.set()
         for path, call in calls.items():
             assert is_answered(call.result(ANSWER_SECONDS), path)
-        assert api.done() == dict.fromkeys(calls, 1)
+        assert api.count_done() == dict.fromkeys(calls, 1)
         assert project.outcomes() == {"success": CONNECTIONS}
 
 
@@ -363,14 +387,14 @@ def test_a_server_that_stops_waits_for_a_write_that_takes_long(
 ) -> None:
     api.hold_seconds = LONG_SECONDS
     with (
-        deployed(tmp_path, HALO_STOP_SECONDS="30") as deployment,
+        start_deployment(tmp_path, HALO_STOP_SECONDS="30") as deployment,
         project_on(deployment, api, is_allowed=True) as project,
     ):
         call = delete(pool, project, api, "ada")
         deployment.server.process.send_signal(signal.SIGTERM)
         assert is_answered(call.result(ANSWER_SECONDS), "/users/ada")
         assert deployment.server.process.wait(ANSWER_SECONDS) == 0
-        assert api.done() == {"/users/ada": 1}
+        assert api.count_done() == {"/users/ada": 1}
         assert project.outcomes() == {"success": 1}
 
 
@@ -378,14 +402,14 @@ def test_a_server_that_stops_waits_for_a_write_that_takes_long(
 def test_a_worker_that_stops_waits_for_an_approved_request(tmp_path: Path, api: HeldApi) -> None:
     api.hold_seconds = LONG_SECONDS
     with (
-        deployed(tmp_path, HALO_STOP_SECONDS="30") as deployment,
+        start_deployment(tmp_path, HALO_STOP_SECONDS="30") as deployment,
         project_on(deployment, api, is_allowed=False) as project,
     ):
         assert project.approve(project.request("ada")).status_code == 302
         assert api.begun.acquire(timeout=ANSWER_SECONDS)
         deployment.server.process.send_signal(signal.SIGTERM)
         assert deployment.server.process.wait(ANSWER_SECONDS) == 0
-        assert api.done() == {"/users/ada": 1}
+        assert api.count_done() == {"/users/ada": 1}
         assert project.outcomes() == {"success": 1}
         assert project.requests() == {"done": 1}
 
@@ -395,7 +419,7 @@ def test_a_write_that_outlasts_the_time_to_stop_has_an_unknown_outcome(
     tmp_path: Path, api: HeldApi, pool: ThreadPoolExecutor
 ) -> None:
     with (
-        deployed(tmp_path, HALO_STOP_SECONDS="5") as deployment,
+        start_deployment(tmp_path, HALO_STOP_SECONDS="5") as deployment,
         project_on(deployment, api, is_allowed=True) as allowed,
     ):
         call = delete(pool, allowed, api, "ada")

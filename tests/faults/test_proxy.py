@@ -60,7 +60,7 @@ def test_bytes_pass_in_both_directions(proxy: FaultProxy) -> None:
     with _connect(proxy) as connection:
         assert _echo(connection) == b"word"
         assert proxy.open_connections == 1
-    assert proxy.accepted == 1
+    assert proxy.accepted_count == 1
 
 
 def test_a_cut_resets_connections_and_refuses_new_ones(proxy: FaultProxy) -> None:

@@ -12,9 +12,9 @@ import httpx2
 import pytest
 from django.conf import settings
 
-from tests.faults.deployment import Deployment, answers_of, deployment
+from tests.faults.deployment import ProxiedDeployment, answers_of, deployment
 from tests.faults.proxy import Fault
-from tests.tools_registry.test_asgi_process import until
+from tests.tools_registry.test_asgi_process import wait_until
 
 pytestmark = [
     pytest.mark.process,
@@ -31,7 +31,7 @@ MANY = 12
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Deployment]:
+def running(tmp_path: Path) -> Iterator[ProxiedDeployment]:
     with deployment(tmp_path) as running:
         answers_of(MANY, lambda _number: running.search(SECONDS))
         yield running
@@ -45,7 +45,7 @@ def statuses(answers: list[object]) -> set[object]:
     }
 
 
-def test_f1_a_silent_broker_holds_up_no_call(running: Deployment) -> None:
+def test_f1_a_silent_broker_holds_up_no_call(running: ProxiedDeployment) -> None:
     with running.store.fault(Fault.HANG):
         requested = answers_of(MANY, lambda number: running.request_approval(number, SECONDS))
         others = answers_of(MANY, lambda _number: running.search(SECONDS))
@@ -57,12 +57,12 @@ def test_f1_a_silent_broker_holds_up_no_call(running: Deployment) -> None:
     assert statuses(others) == {200}
     assert health.json() == {"status": "ok"}
     assert ready.json()["missing"] == ["redis"]
-    until(lambda: running.get("/readyz", SECONDS).status_code == 200)
+    wait_until(lambda: running.get("/readyz", SECONDS).status_code == 200)
 
 
 @pytest.mark.daily
 def test_f8_a_silent_database_is_answered_with_an_error_and_keeps_no_thread(
-    running: Deployment,
+    running: ProxiedDeployment,
 ) -> None:
     with running.database.fault(Fault.HANG):
         # More than a process has threads for calls.
@@ -74,20 +74,20 @@ def test_f8_a_silent_database_is_answered_with_an_error_and_keeps_no_thread(
     assert statuses(first) | statuses(later) == {503}
     assert health.status_code == 200
     assert ready.json()["missing"] == ["database"]
-    until(lambda: running.get("/readyz", SECONDS).status_code == 200)
-    until(lambda: running.search(SECONDS).status_code == 200)
+    wait_until(lambda: running.get("/readyz", SECONDS).status_code == 200)
+    wait_until(lambda: running.search(SECONDS).status_code == 200)
     assert statuses(answers_of(3 * MANY, lambda _number: running.search(SECONDS))) == {200}
 
 
 @pytest.mark.daily
 def test_f8_after_a_failover_the_connections_to_the_old_server_are_replaced(
-    running: Deployment,
+    running: ProxiedDeployment,
 ) -> None:
     answers_of(MANY, lambda _number: running.get("/signin", SECONDS))
     running.database.set_fault(Fault.FREEZE)
 
     # Both processes: each finds out by itself.
-    until(
+    wait_until(
         lambda: statuses(answers_of(MANY, lambda _number: running.search(SILENT_SECONDS))) == {200}
     )
     assert statuses(answers_of(MANY, lambda _number: running.get("/signin", SECONDS))) == {200}

@@ -15,10 +15,10 @@ import pytest
 
 from agents.loop import UNAVAILABLE
 from tests.agents import provider_server
-from tests.agents.provider_server import Call, Provider, Says, Text
+from tests.agents.provider_server import Call, Provider, Says, TextPart
 from tests.faults.proxy import Fault
-from tests.faults.test_outcomes import ANSWER_SECONDS, Deployment, deployed
-from tests.tools_registry.test_asgi_process import until
+from tests.faults.test_outcomes import ANSWER_SECONDS, DatabaseProxyDeployment, start_deployment
+from tests.tools_registry.test_asgi_process import wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -72,10 +72,10 @@ FAILED = ("turn_stop", {"stopReason": "error", "error": UNAVAILABLE})
 Event: TypeAlias = tuple[str, Any]
 
 
-class Application:
+class AgentApplication:
     """An application with the key of an organization, and the model that its agents use."""
 
-    def __init__(self, deployment: Deployment, provider: Provider) -> None:
+    def __init__(self, deployment: DatabaseProxyDeployment, provider: Provider) -> None:
         self.deployment = deployment
         self.provider = provider
         key = deployment.read(PREPARE, url=provider.url)
@@ -124,18 +124,18 @@ def read_until(events: Iterator[Event], last: str) -> list[Event]:
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentApplication]:
     folder = tmp_path_factory.mktemp("agents")
     with (
         provider_server.serving("openai") as provider,
-        deployed(folder, HALO_RATE_AGENTS="100000/m") as deployment,
+        start_deployment(folder, HALO_RATE_AGENTS="100000/m") as deployment,
     ):
-        app = Application(deployment, provider)
+        app = AgentApplication(deployment, provider)
         with app.http:
             yield app
 
 
-def lose_database(app: Application, wait: Callable[[Iterator[Event]], list[Event]]) -> str:
+def lose_database(app: AgentApplication, wait: Callable[[Iterator[Event]], list[Event]]) -> str:
     """Runs a turn whose model answers while the database is away, which it is until `wait` returns.
 
     It ends with an error. Returns the session, whose history is what the client was sent before.
@@ -143,8 +143,8 @@ def lose_database(app: Application, wait: Callable[[Iterator[Event]], list[Event
     released = threading.Event()
     app.provider.answers = [
         Says([SEARCH], stop="calls"),
-        Says([Text("Half of it.")], released=released),
-        Says([Text("Read this.")]),
+        Says([TextPart("Half of it.")], released=released),
+        Says([TextPart("Read this.")]),
     ]
     with app.stream() as events:
         begun = dict(read_until(events, "text_delta"))
@@ -155,7 +155,7 @@ def lose_database(app: Application, wait: Callable[[Iterator[Event]], list[Event
     assert stop == FAILED
     assert {name for name, _data in pieces} <= {"text_delta"}
     session = str(begun["session_start"]["sessionId"])
-    until(lambda: app.http.get(f"session/{session}").status_code == 200)
+    wait_until(lambda: app.http.get(f"session/{session}").status_code == 200)
     question, call, result = app.history(session)
     assert question == QUESTION
     assert call["content"][0]["toolCallId"] == begun["tool_call"]["toolCallId"]
@@ -165,13 +165,13 @@ def lose_database(app: Application, wait: Callable[[Iterator[Event]], list[Event
 
 @pytest.mark.daily
 def test_a_turn_that_loses_the_database_ends_with_an_error_and_its_session_goes_on(
-    app: Application,
+    app: AgentApplication,
 ) -> None:
     def count_failures() -> int:
         return app.deployment.server.log.read_text().count("turn_failed")
 
     def wait_until_it_fails(_events: Iterator[Event]) -> list[Event]:
-        until(lambda: count_failures() > failures)
+        wait_until(lambda: count_failures() > failures)
         return []
 
     failures = count_failures()
@@ -182,9 +182,11 @@ def test_a_turn_that_loses_the_database_ends_with_an_error_and_its_session_goes_
 
 
 @pytest.mark.daily
-def test_a_turn_that_ends_while_the_database_is_away_is_stored_later(app: Application) -> None:
+def test_a_turn_that_ends_while_the_database_is_away_is_stored_later(app: AgentApplication) -> None:
     session = lose_database(app, lambda events: read_until(events, "turn_stop"))
     # Its lease ends within a minute.
-    until(lambda: app.continue_with(session, "Go on").status_code == 200)
+    wait_until(lambda: app.continue_with(session, "Go on").status_code == 200)
     assert app.history(session)[-1]["content"] == "Read this."
-    until(lambda: app.rows(session) == [["success"], [["error", TOKENS], ["end_turn", TOKENS]]])
+    wait_until(
+        lambda: app.rows(session) == [["success"], [["error", TOKENS], ["end_turn", TOKENS]]]
+    )

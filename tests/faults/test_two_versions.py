@@ -21,7 +21,7 @@ import httpx2
 import pytest
 
 from tests.drivers.evaluation import evaluate
-from tests.drivers.mcp import McpClient, Reply, over_http
+from tests.drivers.mcp import McpClient, Reply, http_transport
 from tests.drivers.server import (
     RAISED,
     ROOT,
@@ -29,20 +29,20 @@ from tests.drivers.server import (
     environment,
     free_port,
     lay_tables,
-    started,
+    start_server,
 )
 from tests.faults.proxy import FaultProxy
 from tests.faults.test_outcomes import (
     ANSWER_SECONDS,
     DELETE,
     LIST,
-    Deployment,
+    DatabaseProxyDeployment,
+    DeployedProject,
     HeldApi,
-    Project,
     api,
     project_on,
 )
-from tests.tools_registry.test_asgi_process import until
+from tests.tools_registry.test_asgi_process import wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -66,7 +66,7 @@ import json
 from oauth import scopes
 from oauth.grants import tokens
 from tests.drivers import grants
-grant = grants.granted("docs:read")
+grant = grants.make_grant("docs:read")
 pair = tokens.issue(grant.authorization, scopes.parse("docs:read"))
 print(json.dumps([grant.client.client_id, pair.refresh]))
 """
@@ -89,7 +89,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def versions(
     earlier: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Deployment, Deployment]]:
+) -> Iterator[tuple[DatabaseProxyDeployment, DatabaseProxyDeployment]]:
     """A web process of the present version, and one of the earlier, on one migrated database."""
     folder = tmp_path_factory.mktemp("versions")
     port, other = free_port(), free_port()
@@ -98,8 +98,10 @@ def versions(
         lay_tables(env)
         words = ("-m", "halo_mcp.server.serve")
         with (
-            started(f"http://127.0.0.1:{port}", folder / "present.log", env, *words) as present,
-            started(
+            start_server(
+                f"http://127.0.0.1:{port}", folder / "present.log", env, *words
+            ) as present,
+            start_server(
                 f"http://127.0.0.1:{other}",
                 folder / "earlier.log",
                 env | {"PORT": str(other)},
@@ -109,19 +111,24 @@ def versions(
             # No connection goes through it.
             FaultProxy(0) as unused,
         ):
-            yield Deployment(present, unused, env), Deployment(old, unused, env)
+            yield (
+                DatabaseProxyDeployment(present, unused, env),
+                DatabaseProxyDeployment(old, unused, env),
+            )
 
 
-def clients_of(project: Project, versions: tuple[Deployment, Deployment]) -> list[McpClient]:
+def clients_of(
+    project: DeployedProject, versions: tuple[DatabaseProxyDeployment, DatabaseProxyDeployment]
+) -> list[McpClient]:
     """The client of a project at each version."""
     return [
-        project.client.through(over_http(f"{version.server.url}/{project.id}"))
+        project.client.with_transport(http_transport(f"{version.server.url}/{project.id}"))
         for version in versions
     ]
 
 
 @contextmanager
-def owner_at(version: Deployment, project: Project) -> Iterator[httpx2.Client]:
+def owner_at(version: DatabaseProxyDeployment, project: DeployedProject) -> Iterator[httpx2.Client]:
     """The browser of the owner of a project at a version."""
     url, cookies = version.server.url, project.owner.cookies
     with httpx2.Client(base_url=url, cookies=cookies, timeout=ANSWER_SECONDS) as owner:
@@ -138,7 +145,7 @@ def call_all(calls: list[Callable[[], Reply]]) -> Counter[int]:
 
 
 def test_two_versions_serve_one_database(
-    versions: tuple[Deployment, Deployment], api: HeldApi
+    versions: tuple[DatabaseProxyDeployment, DatabaseProxyDeployment], api: HeldApi
 ) -> None:
     present, _earlier = versions
     api.released.set()
@@ -156,13 +163,13 @@ def test_two_versions_serve_one_database(
         assert call_all(calls) == {200: 6 * CALLS}
         # Each version has its own request for a call: the present one binds more of it.
         assert reviewed.requests() == {"pending": 2 * CALLS}
-        done = api.done()
+        done = api.count_done()
         assert (done.total(), {*done.values()}) == (4 * CALLS, {2})
         assert allowed.outcomes() == {"success": 4 * CALLS}
 
 
 def test_a_request_of_the_present_version_is_executed_once_at_the_earlier(
-    versions: tuple[Deployment, Deployment], api: HeldApi
+    versions: tuple[DatabaseProxyDeployment, DatabaseProxyDeployment], api: HeldApi
 ) -> None:
     present, earlier = versions
     api.released.set()
@@ -170,13 +177,13 @@ def test_a_request_of_the_present_version_is_executed_once_at_the_earlier(
         key = reviewed.request("ada")
         with owner_at(earlier, reviewed) as owner:
             assert replace(reviewed, owner=owner).approve(key).status_code == 302
-        until(lambda: reviewed.requests() == {"done": 1})
+        wait_until(lambda: reviewed.requests() == {"done": 1})
         assert reviewed.client.call(DELETE, {"id": "ada"}).status == 200
-        assert api.done() == {"/users/ada": 1}
+        assert api.count_done() == {"/users/ada": 1}
 
 
 def test_a_request_of_the_earlier_version_has_to_be_requested_again_at_the_present(
-    versions: tuple[Deployment, Deployment], api: HeldApi
+    versions: tuple[DatabaseProxyDeployment, DatabaseProxyDeployment], api: HeldApi
 ) -> None:
     present, _earlier = versions
     api.released.set()
@@ -186,11 +193,11 @@ def test_a_request_of_the_earlier_version_has_to_be_requested_again_at_the_prese
         assert reviewed.approve(key).status_code == 302
         assert reviewed.requests() == {"failed": 1}
         assert at_present.call(DELETE, {"id": "ada"}).facts["requestId"] != key
-        assert api.done() == {}
+        assert api.count_done() == {}
 
 
 def test_a_chain_of_refreshes_goes_through_both_versions(
-    versions: tuple[Deployment, Deployment],
+    versions: tuple[DatabaseProxyDeployment, DatabaseProxyDeployment],
 ) -> None:
     client_id, refresh_token = json.loads(evaluate(versions[0].env, CHAIN))
     for version, _number in zip(cycle(versions), range(REFRESHES), strict=False):

@@ -45,7 +45,7 @@ class Counters:
 
 
 @pytest.fixture
-def in_memory(clock: Clock) -> Counters:
+def memory_counters(clock: Clock) -> Counters:
     def age(_: Bucket, seconds: int) -> None:
         clock.pass_by(seconds)
 
@@ -53,7 +53,7 @@ def in_memory(clock: Clock) -> Counters:
 
 
 @pytest.fixture
-def in_redis() -> Iterator[Counters]:
+def redis_counters() -> Iterator[Counters]:
     url = os.environ.get("REDIS_URL", "")
     if not url:
         pytest.skip("REDIS_URL names no Redis to count in")
@@ -68,7 +68,7 @@ def in_redis() -> Iterator[Counters]:
 
 
 @pytest.fixture
-def in_postgresql() -> Counters:
+def postgresql_counters() -> Counters:
     """The tests that ask for it carry the marks of ON_POSTGRESQL."""
     return Counters(PostgresqlStore(), age_row)
 
@@ -91,7 +91,11 @@ ON_POSTGRESQL = (
 
 
 @pytest.fixture(
-    params=["in_memory", "in_redis", pytest.param("in_postgresql", marks=ON_POSTGRESQL)]
+    params=[
+        "memory_counters",
+        "redis_counters",
+        pytest.param("postgresql_counters", marks=ON_POSTGRESQL),
+    ]
 )
 def counters(request: pytest.FixtureRequest) -> Counters:
     """Every store in turn, so that one set of sentences holds for all."""
@@ -110,13 +114,13 @@ def bucket() -> Callable[..., Bucket]:
     return make
 
 
-class Site:
+class LoopbackSite:
     """A web server on the loopback that answers each path as configured, and notes what it saw."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
         self.answers: dict[str, Callable[[BaseHTTPRequestHandler], None]] = {}
-        self.server = Server(("127.0.0.1", 0), self._handler())
+        self.server = LoopbackServer(("127.0.0.1", 0), self._handler())
         self.port = int(self.server.server_address[1])
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
@@ -133,7 +137,7 @@ class Site:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         site = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class LoopbackHandler(BaseHTTPRequestHandler):
             def handle_one_request(self) -> None:
                 self.raw_requestline = self.rfile.readline(65_537)
                 if not self.parse_request():
@@ -144,17 +148,17 @@ class Site:
                 site.answers[self.path](self)
                 self.close_connection = True
 
-        return Handler
+        return LoopbackHandler
 
 
-class Server(ThreadingHTTPServer):
+class LoopbackServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hangs up on a dripping answer is what the tests are about."""
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    made = Site()
+def site() -> Iterator[LoopbackSite]:
+    made = LoopbackSite()
     thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
     thread.start()
     yield made

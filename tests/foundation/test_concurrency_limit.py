@@ -8,7 +8,7 @@ import pytest
 from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
 
 
-def acquired(limit: ConcurrencyLimit, *keys: str) -> list[bool]:
+def acquire_each(limit: ConcurrencyLimit, *keys: str) -> list[bool]:
     """Which of them are acquired; none is released."""
     return [limit.acquire(key) for key in keys]
 
@@ -19,22 +19,22 @@ def test_what_is_held_is_released_whatever_happens() -> None:
         with suppress(ZeroDivisionError), limit.hold("a"):
             assert not limit.acquire("a")
             raise ZeroDivisionError
-    assert acquired(limit, "b") == [True]
+    assert acquire_each(limit, "b") == [True]
     assert set(limit._in_progress) == {"b"}
 
 
 def test_the_total_is_for_all_keys() -> None:
     limit = ConcurrencyLimit(3)
-    assert acquired(limit, *"aabb") == [True, True, True, False]
+    assert acquire_each(limit, *"aabb") == [True, True, True, False]
     limit.release("a")
-    assert acquired(limit, *"bb") == [True, False]
+    assert acquire_each(limit, *"bb") == [True, False]
 
 
 def test_a_key_at_its_limit_stops_no_other() -> None:
     limit = ConcurrencyLimit(per_key=2)
-    assert acquired(limit, *"aaabb") == [True, True, False, True, True]
+    assert acquire_each(limit, *"aaabb") == [True, True, False, True, True]
     limit.release("a")
-    assert acquired(limit, *"aa") == [True, False]
+    assert acquire_each(limit, *"aa") == [True, False]
 
 
 def test_a_block_at_the_limit_does_not_run() -> None:
@@ -49,7 +49,7 @@ def test_what_was_not_acquired_cannot_be_released() -> None:
     limit.acquire("a")
     with pytest.raises(ValueError, match="more often"):
         limit.release("b")
-    assert acquired(limit, *"bb") == [True, False]
+    assert acquire_each(limit, *"bb") == [True, False]
 
 
 def test_threads_never_exceed_a_limit() -> None:

@@ -12,7 +12,7 @@ TIMEOUT = 20
 
 
 @pytest.fixture
-def released() -> Iterator[threading.Event]:
+def release_event() -> Iterator[threading.Event]:
     """What the jobs of a test wait for."""
     event = threading.Event()
     yield event
@@ -25,58 +25,58 @@ def start(released: threading.Event, person: str, organization: str) -> None:
         thread.start(lambda: released.wait(TIMEOUT))
 
 
-def test_a_person_has_one_job_and_another_person_another(released: threading.Event) -> None:
-    start(released, "ada", "acme")
+def test_a_person_has_one_job_and_another_person_another(release_event: threading.Event) -> None:
+    start(release_event, "ada", "acme")
     with pytest.raises(NoJobThread, match="you started is still running"):
-        start(released, "ada", "other")
-    start(released, "bob", "acme")
-    released.set()
+        start(release_event, "ada", "other")
+    start(release_event, "bob", "acme")
+    release_event.set()
     assert job_threads.wait_until_idle(TIMEOUT)
-    start(released, "ada", "acme")
+    start(release_event, "ada", "acme")
 
 
-def test_an_organization_leaves_threads_to_the_others(released: threading.Event) -> None:
+def test_an_organization_leaves_threads_to_the_others(release_event: threading.Event) -> None:
     for number in range(OF_ORGANIZATION):
-        start(released, f"person {number}", "acme")
+        start(release_event, f"person {number}", "acme")
     with pytest.raises(NoJobThread, match="in your organization"):
-        start(released, "one more", "acme")
-    start(released, "one more", "other")
+        start(release_event, "one more", "acme")
+    start(release_event, "one more", "other")
 
 
-def test_once_half_is_in_use_an_organization_has_one(released: threading.Event) -> None:
+def test_once_half_is_in_use_an_organization_has_one(release_event: threading.Event) -> None:
     for number in range(THREADS // 2):
-        start(released, f"person {number}", f"organization {number}")
-    start(released, "ada", "acme")
+        start(release_event, f"person {number}", f"organization {number}")
+    start(release_event, "ada", "acme")
     with pytest.raises(NoJobThread, match="in your organization"):
-        start(released, "bob", "acme")
+        start(release_event, "bob", "acme")
 
 
-def test_no_job_waits_for_a_thread(released: threading.Event) -> None:
+def test_no_job_waits_for_a_thread(release_event: threading.Event) -> None:
     for number in range(THREADS):
-        start(released, f"person {number}", f"organization {number}")
+        start(release_event, f"person {number}", f"organization {number}")
     with pytest.raises(NoJobThread, match="busy"):
-        start(released, "one more", "another")
+        start(release_event, "one more", "another")
     assert not job_threads.wait_until_idle(0)
 
 
-def test_a_thread_that_is_not_used_is_given_back(released: threading.Event) -> None:
+def test_a_thread_that_is_not_used_is_given_back(release_event: threading.Event) -> None:
     with job_threads.reserve("ada", "acme"):
         pass
-    start(released, "ada", "acme")
+    start(release_event, "ada", "acme")
 
 
-def test_a_job_that_fails_gives_its_thread_back(released: threading.Event) -> None:
+def test_a_job_that_fails_gives_its_thread_back(release_event: threading.Event) -> None:
     def fail() -> None:
         raise SystemExit
 
     with job_threads.reserve("ada", "acme") as thread:
         thread.start(fail)
     assert job_threads.wait_until_idle(TIMEOUT)
-    start(released, "ada", "acme")
+    start(release_event, "ada", "acme")
 
 
 def test_a_machine_without_threads_refuses_a_job(
-    released: threading.Event, monkeypatch: pytest.MonkeyPatch
+    release_event: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -84,5 +84,5 @@ def test_a_machine_without_threads_refuses_a_job(
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         with pytest.raises(NoJobThread, match="busy"):
-            start(released, "ada", "acme")
-    start(released, "ada", "acme")
+            start(release_event, "ada", "acme")
+    start(release_event, "ada", "acme")

@@ -166,7 +166,7 @@ class Naive:
         self.calls: list[tuple[int, int]] = []
         self.begun = 0
 
-    def counted(self, since: int, until: int) -> int:
+    def count(self, since: int, until: int) -> int:
         return sum(cost for moment, cost in self.calls if since <= moment < until)
 
     def allows(self, now: int, cost: int) -> bool:
@@ -176,8 +176,8 @@ class Naive:
             begun, self.calls = now, []
         elif now - begun >= span:
             begun += span
-        faded = Fraction(begun + span - now, span) * self.counted(begun - span, begun)
-        allowed = faded + self.counted(begun, now + 1) + cost <= self.limit.count
+        faded = Fraction(begun + span - now, span) * self.count(begun - span, begun)
+        allowed = faded + self.count(begun, now + 1) + cost <= self.limit.count
         if allowed:
             self.begun = begun
             self.calls.append((now, cost))
@@ -198,5 +198,5 @@ def test_two_counters_decide_as_the_full_list_of_calls_would(
         now += pause
         reading = store.take([Bucket("k", limit, cost)])
         assert (reading is None) == naive.allows(now, cost)
-        recent = naive.counted(now - limit.milliseconds + 1, now + 1)
+        recent = naive.count(now - limit.milliseconds + 1, now + 1)
         assert recent < 2 * limit.count

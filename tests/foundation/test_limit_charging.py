@@ -27,7 +27,7 @@ from foundation.limits.window import Window, WindowState
 MakeBucket = Callable[..., Bucket]
 
 
-class Clock(Protocol):
+class PassingClock(Protocol):
     def __call__(self) -> float: ...
 
     def pass_by(self, seconds: float) -> None: ...
@@ -46,7 +46,7 @@ class Counting(MemoryStore):
 
 
 @pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Counting:
+def store(monkeypatch: pytest.MonkeyPatch, clock: PassingClock) -> Counting:
     """The process' store and refusal memory, both on the test's clock."""
     counting = Counting(clock)
     monkeypatch.setattr(charging, "build_store", lambda _: counting)
@@ -54,7 +54,7 @@ def store(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Counting:
     return counting
 
 
-def refused(buckets: Sequence[Bucket]) -> Verdict:
+def get_refusal(buckets: Sequence[Bucket]) -> Verdict:
     verdict = charge(buckets)
     assert verdict is not None
     return verdict
@@ -64,25 +64,25 @@ def refused(buckets: Sequence[Bucket]) -> Verdict:
 def test_a_refusal_tells_of_the_bucket_with_the_longest_wait(bucket: MakeBucket) -> None:
     pair = [bucket("minute", "1/m"), bucket("hour", "1/h")]
     assert charge(pair) is None
-    verdict = refused(pair)
+    verdict = get_refusal(pair)
     assert verdict.bucket == pair[1]
     assert (verdict.retry_after, verdict.headers()["Retry-After"]) == (3600, "3600")
 
 
 def test_a_repeated_refusal_costs_no_round_trip(store: Counting, bucket: MakeBucket) -> None:
     charge([bucket(limit="1/m")])
-    first = refused([bucket(limit="1/m")])
-    again = refused([bucket(limit="1/m"), bucket("another")])
+    first = get_refusal([bucket(limit="1/m")])
+    again = get_refusal([bucket(limit="1/m"), bucket("another")])
     assert again == first
     assert store.trips == 2
 
 
 def test_a_remembered_refusal_counts_down_and_ends(
-    store: Counting, clock: Clock, bucket: MakeBucket
+    store: Counting, clock: PassingClock, bucket: MakeBucket
 ) -> None:
     spent = bucket(limit="1/m")
     charge([spent])
-    assert refused([spent]).retry_after == 60
+    assert get_refusal([spent]).retry_after == 60
     clock.pass_by(58.5)
     verdict = still_refused(spent)
     assert verdict is not None
@@ -108,13 +108,13 @@ def test_spec6_a_remembered_refusal_waits_no_longer_than_it_was_reported_at_firs
 
 @pytest.mark.usefixtures("store")
 def test_of_several_remembered_refusals_the_tightest_is_reported(
-    clock: Clock, bucket: MakeBucket
+    clock: PassingClock, bucket: MakeBucket
 ) -> None:
     pair = [bucket("minute", "1/m"), bucket("hour", "1/h")]
     charge(pair)
     charge(pair)
     clock.pass_by(30)
-    assert refused(pair).bucket == pair[1]
+    assert get_refusal(pair).bucket == pair[1]
     minute = still_refused(pair[0])
     assert minute is not None
     assert minute.retry_after == 30
@@ -141,7 +141,7 @@ def test_a_cheaper_call_is_not_refused_for_a_dear_one(bucket: MakeBucket) -> Non
 @pytest.mark.usefixtures("store")
 def test_a_bucket_named_twice_is_charged_the_sum(bucket: MakeBucket) -> None:
     assert charge([bucket(), bucket(cost=3)]) is None
-    verdict = refused([bucket(cost=7)])
+    verdict = get_refusal([bucket(cost=7)])
     assert verdict.remaining == 6
 
 
@@ -149,7 +149,7 @@ def test_a_charge_that_is_given_back_ends_a_remembered_refusal(
     store: Counting, bucket: MakeBucket
 ) -> None:
     assert charge([bucket(limit="3/h", cost=3)]) is None
-    assert refused([bucket(limit="3/h")])
+    assert get_refusal([bucket(limit="3/h")])
     charging.give_back([bucket(limit="3/h", cost=2)])
     assert charge([bucket(limit="3/h")]) is None
     assert store.trips == 3
@@ -162,7 +162,7 @@ def test_a_refusal_of_what_other_processes_give_back_is_not_remembered(
     budget = Bucket(usual.key, usual.limit, is_given_back=True)
     assert charge([budget, budget, budget]) is None
     for charged in ([budget], [budget, budget]):
-        assert refused(charged).remaining == 0
+        assert get_refusal(charged).remaining == 0
     # As another process does.
     store.give_back([bucket(limit="3/h", cost=2)])
     assert charge([budget, budget]) is None
@@ -193,7 +193,7 @@ def test_the_setting_names_the_store_and_is_read_once(
     settings.HALO_LIMIT_STORE = "memory"
     assert charge([bucket(cost=9)]) is None
     settings.HALO_LIMIT_STORE = "nonsense"
-    assert refused([bucket(cost=2)]).remaining == 1
+    assert get_refusal([bucket(cost=2)]).remaining == 1
     reset_store()
     with pytest.raises(ValueError, match="A limit store is"):
         charge([bucket()])

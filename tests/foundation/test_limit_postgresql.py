@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from foundation.limits import Bucket, LimitStoreDown, Store, prune_counters
-from tests.drivers.limits import counted
+from tests.drivers.limits import read_counts
 
 pytestmark = [
     pytest.mark.skipif(
@@ -20,17 +20,17 @@ pytestmark = [
 MakeBucket = Callable[..., Bucket]
 
 
-class Counters(Protocol):
+class PostgresqlCounters(Protocol):
     store: Store
     age: Callable[[Bucket, int], None]
 
 
 @pytest.fixture
-def store(in_postgresql: Counters) -> Store:
-    return in_postgresql.store
+def store(postgresql_counters: PostgresqlCounters) -> Store:
+    return postgresql_counters.store
 
 
-def passed(store: Store, bucket: Bucket, calls: int) -> int:
+def count_passed(store: Store, bucket: Bucket, calls: int) -> int:
     return sum(store.take([bucket]) is None for _ in range(calls))
 
 
@@ -44,9 +44,9 @@ def test_postgresql_counts_inside_a_transaction_and_is_rolled_back_with_it(
     store: Store, bucket: MakeBucket
 ) -> None:
     with transaction.atomic():
-        assert passed(store, bucket(), 3) == 3
+        assert count_passed(store, bucket(), 3) == 3
         transaction.set_rollback(True)
-    assert counted(store, bucket()) == [0]
+    assert read_counts(store, bucket()) == [0]
 
 
 def test_postgresql_is_asked_again_over_a_new_connection_once_the_old_one_broke(
@@ -56,7 +56,7 @@ def test_postgresql_is_asked_again_over_a_new_connection_once_the_old_one_broke(
     connection.connection.close()
     with pytest.raises(LimitStoreDown):
         store.take([bucket()])
-    assert counted(store, bucket()) == [1]
+    assert read_counts(store, bucket()) == [1]
 
 
 def test_postgresql_lets_a_charge_wait_for_the_one_before_it(
@@ -72,13 +72,13 @@ def test_postgresql_lets_a_charge_wait_for_the_one_before_it(
 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
-            assert passed(store, bucket(), 9) == 9
+            assert count_passed(store, bucket(), 9) == 9
             outcome = pool.submit(late)
-            until_somebody_waits_for_us()
+            wait_until_somebody_waits_for_us()
         assert outcome.result(timeout=30) is False
 
 
-def until_somebody_waits_for_us() -> None:
+def wait_until_somebody_waits_for_us() -> None:
     give_up = time.monotonic() + 30
     waiting = 0
     while not waiting and time.monotonic() < give_up:
@@ -92,15 +92,15 @@ def until_somebody_waits_for_us() -> None:
 
 
 def test_pruning_removes_what_weighs_nothing_and_only_that(
-    in_postgresql: Counters, store: Store, bucket: MakeBucket
+    postgresql_counters: PostgresqlCounters, store: Store, bucket: MakeBucket
 ) -> None:
     prune_counters()
     for name, age in (("old", 3600), ("older", 72_000), ("young", 3500)):
         store.take([bucket(name, cost=10)])
-        in_postgresql.age(bucket(name), age)
+        postgresql_counters.age(bucket(name), age)
     assert prune_counters() == 2
     assert prune_counters() == 0
-    assert passed(store, bucket("young"), 15) == 0
+    assert count_passed(store, bucket("young"), 15) == 0
 
 
 def test_the_counters_are_kept_out_of_the_write_ahead_log() -> None:

@@ -16,7 +16,7 @@ from foundation.limits.in_memory import MemoryStore
 from foundation.limits.in_postgresql import PostgresqlStore, prune_counters
 from foundation.limits.in_redis import KEY_PREFIX, RedisStore
 from foundation.limits.window import MAX_COST, refusal
-from tests.drivers.limits import counted
+from tests.drivers.limits import read_counts
 
 THREADS = 24
 MAX_POOLED = 100  # connections that the client makes for one pool
@@ -24,7 +24,7 @@ MAX_POOLED = 100  # connections that the client makes for one pool
 MakeBucket = Callable[..., Bucket]
 
 
-class Counters(Protocol):
+class StoreCounters(Protocol):
     store: Store
     age: Callable[[Bucket, int], None]
 
@@ -33,12 +33,12 @@ class RedisCounters(Protocol):
     store: RedisStore
 
 
-def passed(store: Store, bucket: Bucket, calls: int) -> int:
+def count_passed(store: Store, bucket: Bucket, calls: int) -> int:
     return sum(store.take([bucket]) is None for _ in range(calls))
 
 
 def test_a_bucket_of_the_largest_limit_can_be_read_without_charging_it(
-    counters: Counters, bucket: MakeBucket
+    counters: StoreCounters, bucket: MakeBucket
 ) -> None:
     largest = bucket(limit="1000000/d")
     probe = replace(largest, cost=MAX_COST)
@@ -50,42 +50,42 @@ def test_a_bucket_of_the_largest_limit_can_be_read_without_charging_it(
 
 
 def test_exactly_the_limit_passes_from_a_fresh_bucket(
-    counters: Counters, bucket: MakeBucket
+    counters: StoreCounters, bucket: MakeBucket
 ) -> None:
-    assert passed(counters.store, bucket(), 15) == 10
+    assert count_passed(counters.store, bucket(), 15) == 10
 
 
-def test_the_window_begins_with_the_first_call(counters: Counters, bucket: MakeBucket) -> None:
-    assert passed(counters.store, bucket(), 5) == 5
+def test_the_window_begins_with_the_first_call(counters: StoreCounters, bucket: MakeBucket) -> None:
+    assert count_passed(counters.store, bucket(), 5) == 5
     counters.age(bucket(), 3500)
-    assert passed(counters.store, bucket(), 10) == 5
+    assert count_passed(counters.store, bucket(), 10) == 5
 
 
 def test_half_a_window_later_half_of_the_calls_are_free_again(
-    counters: Counters, bucket: MakeBucket
+    counters: StoreCounters, bucket: MakeBucket
 ) -> None:
-    passed(counters.store, bucket(), 5)
+    count_passed(counters.store, bucket(), 5)
     counters.age(bucket(), 3000)
-    passed(counters.store, bucket(), 5)
+    count_passed(counters.store, bucket(), 5)
     counters.age(bucket(), 2400)
-    assert passed(counters.store, bucket(), 10) == 5
+    assert count_passed(counters.store, bucket(), 10) == 5
 
 
 def test_spec6_a_window_after_the_last_call_all_calls_are_free_again(
-    counters: Counters, bucket: MakeBucket
+    counters: StoreCounters, bucket: MakeBucket
 ) -> None:
-    passed(counters.store, bucket(), 10)
+    count_passed(counters.store, bucket(), 10)
     counters.age(bucket(), 3590)
-    assert passed(counters.store, bucket(), 1) == 0
+    assert count_passed(counters.store, bucket(), 1) == 0
     counters.age(bucket(), 10)
-    assert passed(counters.store, bucket(), 15) == 10
+    assert count_passed(counters.store, bucket(), 15) == 10
 
 
 def test_spec6_a_spent_limit_is_never_said_to_take_longer_than_its_window(
-    counters: Counters, bucket: MakeBucket
+    counters: StoreCounters, bucket: MakeBucket
 ) -> None:
     spent = bucket(limit="10/h")
-    passed(counters.store, spent, 10)
+    count_passed(counters.store, spent, 10)
     for seconds in (0, 1, 1000):
         counters.age(spent, seconds)
         reading = counters.store.take([spent])
@@ -95,20 +95,20 @@ def test_spec6_a_spent_limit_is_never_said_to_take_longer_than_its_window(
 
 
 def test_one_full_bucket_keeps_the_others_from_being_charged(
-    counters: Counters, bucket: MakeBucket
+    counters: StoreCounters, bucket: MakeBucket
 ) -> None:
     free, full = bucket("free"), bucket("full", "2/h")
     outcomes = [counters.store.take([free, full]) is None for _ in range(5)]
     assert outcomes == [True, True, False, False, False]
-    assert passed(counters.store, free, 15) == 8
+    assert count_passed(counters.store, free, 15) == 8
 
 
-def test_a_refused_call_does_not_count(counters: Counters, bucket: MakeBucket) -> None:
-    assert passed(counters.store, bucket(cost=8), 5) == 1
-    assert passed(counters.store, bucket(), 5) == 2
+def test_a_refused_call_does_not_count(counters: StoreCounters, bucket: MakeBucket) -> None:
+    assert count_passed(counters.store, bucket(cost=8), 5) == 1
+    assert count_passed(counters.store, bucket(), 5) == 2
 
 
-def test_a_cost_counts_in_full_or_not_at_all(counters: Counters, bucket: MakeBucket) -> None:
+def test_a_cost_counts_in_full_or_not_at_all(counters: StoreCounters, bucket: MakeBucket) -> None:
     assert counters.store.take([bucket(cost=7)]) is None
     reading = counters.store.take([bucket(cost=4)])
     assert reading is not None
@@ -117,38 +117,38 @@ def test_a_cost_counts_in_full_or_not_at_all(counters: Counters, bucket: MakeBuc
 
 
 def test_the_windows_come_back_in_the_order_of_the_buckets(
-    counters: Counters, bucket: MakeBucket
+    counters: StoreCounters, bucket: MakeBucket
 ) -> None:
     named = [bucket(name, cost=cost) for cost, name in enumerate("abcdefgh", start=1)]
     assert counters.store.take(named) is None
-    assert counted(counters.store, *named) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert read_counts(counters.store, *named) == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
 @pytest.mark.parametrize("name", ["", "\x00", "\ud800", "'; DROP TABLE x; --", "%s{}:", "k" * 9999])
-def test_a_key_may_hold_any_text(counters: Counters, bucket: MakeBucket, name: str) -> None:
-    assert passed(counters.store, bucket(name), 15) == 10
+def test_a_key_may_hold_any_text(counters: StoreCounters, bucket: MakeBucket, name: str) -> None:
+    assert count_passed(counters.store, bucket(name), 15) == 10
 
 
 def test_the_largest_limit_and_cost_are_counted_exactly(
-    counters: Counters, bucket: MakeBucket
+    counters: StoreCounters, bucket: MakeBucket
 ) -> None:
     most = bucket(limit="1000000/d", cost=999_999)
     assert counters.store.take([most]) is None
-    assert passed(counters.store, bucket(limit="1000000/d"), 3) == 1
+    assert count_passed(counters.store, bucket(limit="1000000/d"), 3) == 1
 
 
 @pytest.mark.parametrize(("limit", "calls", "fit"), [("10/h", 1, 10), ("100/h", 10, 100)])
 def test_24_threads_share_what_the_limit_allows(
-    counters: Counters, bucket: MakeBucket, limit: str, calls: int, fit: int
+    counters: StoreCounters, bucket: MakeBucket, limit: str, calls: int, fit: int
 ) -> None:
     def charge(_: int) -> int:
-        return passed(counters.store, bucket(limit=limit), calls)
+        return count_passed(counters.store, bucket(limit=limit), calls)
 
-    assert at_once(charge, counters.store, bucket("warm")) == fit
+    assert run_at_once(charge, counters.store, bucket("warm")) == fit
 
 
 def test_threads_that_name_the_buckets_crosswise_neither_lock_up_nor_overcharge(
-    counters: Counters, bucket: MakeBucket
+    counters: StoreCounters, bucket: MakeBucket
 ) -> None:
     scarce, ample = bucket("scarce", "100/h"), bucket("ample", "1000/h")
 
@@ -156,11 +156,11 @@ def test_threads_that_name_the_buckets_crosswise_neither_lock_up_nor_overcharge(
         pair = [scarce, ample] if turn % 2 else [ample, scarce]
         return sum(counters.store.take(pair) is None for _ in range(10))
 
-    assert at_once(charge, counters.store, bucket("warm")) == 100
-    assert counted(counters.store, ample) == [100]
+    assert run_at_once(charge, counters.store, bucket("warm")) == 100
+    assert read_counts(counters.store, ample) == [100]
 
 
-def at_once(charge: Callable[[int], int], store: Store, warm: Bucket) -> int:
+def run_at_once(charge: Callable[[int], int], store: Store, warm: Bucket) -> int:
     """Let 24 threads charge together, each already connected, and add up what passed."""
     start = Barrier(THREADS)
 
@@ -186,32 +186,32 @@ def test_memory_forgets_the_bucket_charged_longest_ago(bucket: MakeBucket) -> No
     store = MemoryStore(max_buckets=3)
     for name in ("a", "b", "c", "a", "d"):
         store.take([bucket(name)])
-    assert counted(store, *map(bucket, ("a", "c", "d", "b"))) == [2, 1, 1, 0]
+    assert read_counts(store, *map(bucket, ("a", "c", "d", "b"))) == [2, 1, 1, 0]
 
 
 def test_redis_learns_the_script_again_after_forgetting_it(
-    in_redis: RedisCounters, bucket: MakeBucket
+    redis_counters: RedisCounters, bucket: MakeBucket
 ) -> None:
-    assert in_redis.store.take([bucket()]) is None
+    assert redis_counters.store.take([bucket()]) is None
     redis.Redis.from_url(os.environ["REDIS_URL"]).script_flush()
-    assert in_redis.store.take([bucket()]) is None
-    assert counted(in_redis.store, bucket()) == [2]
+    assert redis_counters.store.take([bucket()]) is None
+    assert read_counts(redis_counters.store, bucket()) == [2]
 
 
 def test_a_connection_that_redis_has_closed_is_replaced_and_the_charge_counts(
-    in_redis: RedisCounters, bucket: MakeBucket
+    redis_counters: RedisCounters, bucket: MakeBucket
 ) -> None:
-    assert in_redis.store.take([bucket()]) is None
+    assert redis_counters.store.take([bucket()]) is None
     client = redis.Redis.from_url(os.environ["REDIS_URL"])
-    client.client_kill_filter(_id=in_redis.store._ask("CLIENT", "ID"))
-    assert in_redis.store.take([bucket()]) is None
-    assert counted(in_redis.store, bucket()) == [2]
+    client.client_kill_filter(_id=redis_counters.store._ask("CLIENT", "ID"))
+    assert redis_counters.store.take([bucket()]) is None
+    assert read_counts(redis_counters.store, bucket()) == [2]
 
 
 def test_redis_lets_counters_expire_once_they_weigh_nothing(
-    in_redis: RedisCounters, bucket: MakeBucket
+    redis_counters: RedisCounters, bucket: MakeBucket
 ) -> None:
-    in_redis.store.take([bucket()])
+    redis_counters.store.take([bucket()])
     left: Any = redis.Redis.from_url(os.environ["REDIS_URL"]).pttl(KEY_PREFIX + bucket().digest)
     assert 3_000_000 < left <= 3_600_000
 
@@ -251,28 +251,32 @@ def test_only_postgresql_gets_a_table() -> None:
     assert ("foundation_rate_counter" in tables) == (connection.vendor == "postgresql")
 
 
-def test_what_is_given_back_can_be_charged_again(counters: Counters, bucket: MakeBucket) -> None:
+def test_what_is_given_back_can_be_charged_again(
+    counters: StoreCounters, bucket: MakeBucket
+) -> None:
     other = bucket("other")
-    passed(counters.store, bucket(), 10)
-    passed(counters.store, other, 10)
+    count_passed(counters.store, bucket(), 10)
+    count_passed(counters.store, other, 10)
     counters.store.give_back([bucket(cost=2)])
-    assert passed(counters.store, bucket(), 5) == 2
-    assert passed(counters.store, other, 5) == 0
+    assert count_passed(counters.store, bucket(), 5) == 2
+    assert count_passed(counters.store, other, 5) == 0
 
 
-def test_giving_back_leaves_no_bucket_below_nothing(counters: Counters, bucket: MakeBucket) -> None:
+def test_giving_back_leaves_no_bucket_below_nothing(
+    counters: StoreCounters, bucket: MakeBucket
+) -> None:
     counters.store.give_back([bucket(), bucket("other")])
-    passed(counters.store, bucket(), 1)
+    count_passed(counters.store, bucket(), 1)
     counters.store.give_back([bucket(cost=5)])
-    assert passed(counters.store, bucket(), 15) == 10
+    assert count_passed(counters.store, bucket(), 15) == 10
 
 
 def test_threads_that_come_and_go_find_redis_each_time(
-    in_redis: RedisCounters, bucket: MakeBucket
+    redis_counters: RedisCounters, bucket: MakeBucket
 ) -> None:
     taken: list[bool] = []
     for _ in range(MAX_POOLED + 5):
-        thread = Thread(target=lambda: taken.append(in_redis.store.take([bucket()]) is None))
+        thread = Thread(target=lambda: taken.append(redis_counters.store.take([bucket()]) is None))
         thread.start()
         thread.join()
     assert len(taken) == MAX_POOLED + 5

@@ -59,7 +59,7 @@ def charging(key: str, env: dict[str, str]) -> Iterator[list[subprocess.Popen[st
             process.communicate()
 
 
-def passed(env: dict[str, str]) -> int:
+def count_passed(env: dict[str, str]) -> int:
     """How many calls all processes got through together."""
     with charging(uuid.uuid4().hex, env) as running:
         for process in running:
@@ -74,7 +74,7 @@ def passed(env: dict[str, str]) -> int:
 
 @pytest.mark.skipif(not os.environ.get("REDIS_URL"), reason="REDIS_URL names no Redis to count in")
 def test_t05_v07_exactly_120_pass_in_four_processes_that_count_in_redis() -> None:
-    assert passed({"HALO_LIMIT_STORE": os.environ["REDIS_URL"]}) == 120
+    assert count_passed({"HALO_LIMIT_STORE": os.environ["REDIS_URL"]}) == 120
 
 
 @pytest.mark.skipif(
@@ -86,7 +86,7 @@ def test_t05_v07_exactly_120_pass_in_four_processes_that_count_in_postgresql() -
     host, port = given["HOST"] or "127.0.0.1", given["PORT"] or 5432
     who = ":".join(filter(None, (given["USER"], given["PASSWORD"])))
     url = f"postgres://{who}@{host}:{port}/{given['NAME']}"
-    assert passed({"DATABASE_URL": url, "HALO_LIMIT_STORE": "postgresql"}) == 120
+    assert count_passed({"DATABASE_URL": url, "HALO_LIMIT_STORE": "postgresql"}) == 120
 
 
 def test_t05_several_processes_do_not_start_where_each_would_count_for_itself(

@@ -29,7 +29,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 CAP = 1000
 
 
-class Site(Protocol):
+class FetchedSite(Protocol):
     port: int
     seen: list[tuple[str, str, dict[str, str], bytes]]
     answers: dict[str, Answer]
@@ -64,20 +64,20 @@ def redirect(location: str, status: int = 302) -> Answer:
     return raw(head.encode("latin-1"))
 
 
-def test_a_reply_brings_status_headers_body_and_url(site: Site) -> None:
+def test_a_reply_brings_status_headers_body_and_url(site: FetchedSite) -> None:
     site.answers["/a?b=c"] = ok(b"{}", "Content-Type: application/json", "X-Two: 1", "X-Two: 2")
     reply = fetch("GET", site.url("/a?b=c"), policy=site.policy())
     assert (reply.status, reply.body, reply.url) == (200, b"{}", site.url("/a?b=c"))
     assert (reply.headers["content-type"], reply.headers["x-two"]) == ("application/json", "1, 2")
 
 
-def test_a_path_is_sent_with_what_is_behind_its_semicolon(site: Site) -> None:
+def test_a_path_is_sent_with_what_is_behind_its_semicolon(site: FetchedSite) -> None:
     site.answers["/a/;v=1;w=2?b=c"] = ok(b"matrix")
     reply = fetch("GET", site.url("/a/;v=1;w=2?b=c"), policy=site.policy())
     assert (reply.status, reply.body) == (200, b"matrix")
 
 
-def test_a_request_carries_our_headers_and_the_callers(site: Site) -> None:
+def test_a_request_carries_our_headers_and_the_callers(site: FetchedSite) -> None:
     site.answers["/a"] = ok(b"")
     fetch(
         "POST",
@@ -103,20 +103,20 @@ def test_a_request_carries_our_headers_and_the_callers(site: Site) -> None:
     ("method", "length"), [("POST", "0"), ("PUT", "0"), ("GET", None), ("DELETE", None)]
 )
 def test_an_empty_body_is_announced_where_one_is_expected(
-    site: Site, method: str, length: str | None
+    site: FetchedSite, method: str, length: str | None
 ) -> None:
     site.answers["/a"] = ok(b"")
     fetch(method, site.url("/a"), policy=site.policy())
     assert site.seen[0][2].get("content-length") == length
 
 
-def test_an_error_status_is_an_answer_too(site: Site) -> None:
+def test_an_error_status_is_an_answer_too(site: FetchedSite) -> None:
     site.answers["/a"] = raw(b"HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy")
     reply = fetch("GET", site.url("/a"), policy=site.policy())
     assert (reply.status, reply.body) == (503, b"busy")
 
 
-def test_a_head_request_and_an_empty_answer_have_no_body(site: Site) -> None:
+def test_a_head_request_and_an_empty_answer_have_no_body(site: FetchedSite) -> None:
     site.answers["/a"] = raw(
         b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\nContent-Encoding: gzip\r\n\r\n"
     )
@@ -125,14 +125,14 @@ def test_a_head_request_and_an_empty_answer_have_no_body(site: Site) -> None:
     assert fetch("GET", site.url("/b"), policy=site.policy()).body == b""
 
 
-def test_a_reply_shows_only_its_status(site: Site) -> None:
+def test_a_reply_shows_only_its_status(site: FetchedSite) -> None:
     site.answers["/a?token=hunter2"] = ok(b"hunter2", "X-Secret: hunter2")
     reply = fetch("GET", site.url("/a?token=hunter2"), policy=site.policy())
     assert repr(reply) == "OutboundReply(status=200)"
 
 
 def test_neither_cookies_nor_proxies_are_picked_up(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: FetchedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
@@ -143,7 +143,7 @@ def test_neither_cookies_nor_proxies_are_picked_up(
 
 
 def test_a_name_is_resolved_once_and_its_address_pinned(
-    site: Site, names: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+    site: FetchedSite, names: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names["crm.internal"] = ["127.0.0.1"]
     site.answers["/a"] = redirect("/b")
@@ -164,7 +164,7 @@ def test_a_name_is_resolved_once_and_its_address_pinned(
 
 
 def test_the_next_address_is_tried_when_one_takes_no_connection(
-    site: Site, names: dict[str, list[str]]
+    site: FetchedSite, names: dict[str, list[str]]
 ) -> None:
     names["crm.internal"] = ["127.9.9.9", "127.0.0.1"]
     site.answers["/a"] = ok(b"here")
@@ -172,13 +172,13 @@ def test_the_next_address_is_tried_when_one_takes_no_connection(
     assert fetch("GET", site.url("/a", "crm.internal"), policy=policy).body == b"here"
 
 
-def test_a_redirect_is_not_followed_unless_asked_for(site: Site) -> None:
+def test_a_redirect_is_not_followed_unless_asked_for(site: FetchedSite) -> None:
     site.answers["/a"] = redirect("/b")
     assert fetch("GET", site.url("/a"), policy=site.policy()).status == 302
     assert len(site.seen) == 1
 
 
-def test_redirects_are_followed_as_often_as_allowed(site: Site) -> None:
+def test_redirects_are_followed_as_often_as_allowed(site: FetchedSite) -> None:
     site.answers.update({"/1": redirect("/2"), "/2": redirect("3#x", 308), "/3": ok(b"end")})
     for enough in (2, 5):
         reply = fetch("GET", site.url("/1"), policy=site.policy(max_redirects=enough))
@@ -191,7 +191,7 @@ def test_redirects_are_followed_as_often_as_allowed(site: Site) -> None:
     "location",
     ["http://169.254.169.254/latest", "http://localhost:{port}/b", "https://127.0.0.1/b"],
 )
-def test_a_redirect_elsewhere_is_refused(site: Site, location: str) -> None:
+def test_a_redirect_elsewhere_is_refused(site: FetchedSite, location: str) -> None:
     site.answers["/a"] = redirect(location.format(port=site.port))
     with pytest.raises(RefusedRedirect) as refused:
         fetch("GET", site.url("/a"), policy=site.policy(max_redirects=5))
@@ -200,7 +200,7 @@ def test_a_redirect_elsewhere_is_refused(site: Site, location: str) -> None:
     assert len(site.seen) == 1
 
 
-def test_a_write_is_never_repeated_at_another_place(site: Site) -> None:
+def test_a_write_is_never_repeated_at_another_place(site: FetchedSite) -> None:
     site.answers["/a"] = redirect("/b", 307)
     assert fetch("POST", site.url("/a"), policy=site.policy(max_redirects=5)).status == 307
     assert len(site.seen) == 1
@@ -221,14 +221,14 @@ def test_a_write_is_never_repeated_at_another_place(site: Site) -> None:
     ],
     ids=["declared", "undeclared", "chunked", "a gigabyte", "gzip", "bomb"],
 )
-def test_an_answer_over_the_cap_is_cut_off(site: Site, answer: Answer) -> None:
+def test_an_answer_over_the_cap_is_cut_off(site: FetchedSite, answer: Answer) -> None:
     site.answers["/a"] = answer
     with pytest.raises(ResponseTooLarge):
         fetch("GET", site.url("/a"), policy=site.policy(max_bytes=CAP))
 
 
 @pytest.mark.parametrize("coding", ["identity", "gzip", "GZIP"])
-def test_an_answer_of_exactly_the_cap_comes_through(site: Site, coding: str) -> None:
+def test_an_answer_of_exactly_the_cap_comes_through(site: FetchedSite, coding: str) -> None:
     body = b"x" * CAP
     sent = body if coding == "identity" else gzip.compress(body)
     site.answers["/a"] = ok(sent, f"Content-Encoding: {coding}")
@@ -251,7 +251,7 @@ def test_an_answer_of_exactly_the_cap_comes_through(site: Site, coding: str) -> 
     ],
     ids=["cut", "tail", "not gzip", "br", "twice", "short", "lengths", "head", "ssh", "nothing"],
 )
-def test_an_answer_that_is_not_proper_http_is_no_answer(site: Site, answer: Answer) -> None:
+def test_an_answer_that_is_not_proper_http_is_no_answer(site: FetchedSite, answer: Answer) -> None:
     site.answers["/a"] = answer
     with pytest.raises(Unreachable):
         fetch("GET", site.url("/a"), policy=site.policy())
@@ -266,13 +266,13 @@ def test_an_answer_that_is_not_proper_http_is_no_answer(site: Site, answer: Answ
     ],
     ids=["body", "head", "interim answers"],
 )
-def test_a_dripping_answer_ends_at_the_deadline(site: Site, answer: Answer) -> None:
+def test_a_dripping_answer_ends_at_the_deadline(site: FetchedSite, answer: Answer) -> None:
     site.answers["/a"] = answer
     with pytest.raises(TimedOut):
         fetch("GET", site.url("/a"), policy=site.policy(read_timeout=10, deadline=0.2))
 
 
-def test_a_silent_server_runs_into_the_read_timeout(site: Site) -> None:
+def test_a_silent_server_runs_into_the_read_timeout(site: FetchedSite) -> None:
     gone = threading.Event()
 
     def say_nothing(_: BaseHTTPRequestHandler) -> None:
@@ -352,7 +352,7 @@ def test_a_lookup_that_cannot_start_gives_its_place_back(monkeypatch: pytest.Mon
             fetch("GET", "https://slow.example/")
 
 
-def test_a_closed_port_is_unreachable(site: Site) -> None:
+def test_a_closed_port_is_unreachable(site: FetchedSite) -> None:
     policy = site.policy(allowed_ports=frozenset({1}))
     with pytest.raises(Unreachable, match=r"^127\.0\.0\.1: the connection failed$"):
         fetch("GET", "http://127.0.0.1:1/", policy=policy)
@@ -361,7 +361,7 @@ def test_a_closed_port_is_unreachable(site: Site) -> None:
 @pytest.mark.parametrize(
     "answer", [raw(b"hunter2\r\n\r\n"), redirect("/?hunter2 x"), ok(b"x" * 2000)]
 )
-def test_an_error_names_the_host_and_no_secret(site: Site, answer: Answer) -> None:
+def test_an_error_names_the_host_and_no_secret(site: FetchedSite, answer: Answer) -> None:
     site.answers["/?key=hunter2"] = answer
     policy = site.policy(max_bytes=CAP, max_redirects=1)
     headers = {"Authorization": "Bearer hunter2"}
@@ -373,7 +373,7 @@ def test_an_error_names_the_host_and_no_secret(site: Site, answer: Answer) -> No
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-def test_a_reply_keeps_the_body_as_bytes(site: Site) -> None:
+def test_a_reply_keeps_the_body_as_bytes(site: FetchedSite) -> None:
     site.answers["/a"] = ok(bytes(range(256)))
     reply: OutboundReply = fetch("GET", site.url("/a"), policy=site.policy())
     assert reply.body == bytes(range(256))

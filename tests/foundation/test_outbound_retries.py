@@ -46,7 +46,7 @@ def test_pauses_double_and_differ() -> None:
 
 
 @pytest.fixture
-def broken(clock: Clock) -> Breakers:
+def open_breakers(clock: Clock) -> Breakers:
     """One whose key "a" has just failed too often."""
     breakers = Breakers(clock)
     opened = [breakers.record_failure("a") for _ in range(FAILURES)]
@@ -54,9 +54,9 @@ def broken(clock: Clock) -> Breakers:
     return breakers
 
 
-def test_a_key_rests_after_failures_in_a_row(broken: Breakers) -> None:
-    assert broken.rest("a") == REST_SECONDS
-    assert broken.rest("b") == 0
+def test_a_key_rests_after_failures_in_a_row(open_breakers: Breakers) -> None:
+    assert open_breakers.rest("a") == REST_SECONDS
+    assert open_breakers.rest("b") == 0
 
 
 def test_an_answer_in_between_restarts_the_count(clock: Clock) -> None:
@@ -68,34 +68,34 @@ def test_an_answer_in_between_restarts_the_count(clock: Clock) -> None:
     assert breakers.rest("a") == 0
 
 
-def test_one_trial_is_let_through_after_the_rest(broken: Breakers, clock: Clock) -> None:
+def test_one_trial_is_let_through_after_the_rest(open_breakers: Breakers, clock: Clock) -> None:
     clock.pass_by(REST_SECONDS)
-    assert [broken.rest("a") for _ in range(3)] == [0, REST_SECONDS, REST_SECONDS]
-    assert not broken.record_failure("a")
-    assert broken.rest("a") == REST_SECONDS
+    assert [open_breakers.rest("a") for _ in range(3)] == [0, REST_SECONDS, REST_SECONDS]
+    assert not open_breakers.record_failure("a")
+    assert open_breakers.rest("a") == REST_SECONDS
 
 
-def test_a_trial_that_is_answered_ends_it(broken: Breakers, clock: Clock) -> None:
+def test_a_trial_that_is_answered_ends_it(open_breakers: Breakers, clock: Clock) -> None:
     clock.pass_by(REST_SECONDS)
-    assert broken.rest("a") == 0
-    broken.record_success("a")
-    assert [broken.rest("a") for _ in range(3)] == [0, 0, 0]
+    assert open_breakers.rest("a") == 0
+    open_breakers.record_success("a")
+    assert [open_breakers.rest("a") for _ in range(3)] == [0, 0, 0]
 
 
 def test_a_trial_that_nobody_tells_the_end_of_blocks_nobody_for_ever(
-    broken: Breakers, clock: Clock
+    open_breakers: Breakers, clock: Clock
 ) -> None:
     clock.pass_by(REST_SECONDS)
-    assert broken.rest("a") == 0
+    assert open_breakers.rest("a") == 0
     clock.pass_by(REST_SECONDS)
-    assert broken.rest("a") == 0
+    assert open_breakers.rest("a") == 0
 
 
 def test_keys_that_fail_are_kept_in_bounds(
-    broken: Breakers, monkeypatch: pytest.MonkeyPatch
+    open_breakers: Breakers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(breaker, "MAX_KEYS", 3)
     for key in "bcd":
-        broken.record_failure(key)
-    assert len(broken._troubles) == 3
-    assert broken.rest("a") == 0
+        open_breakers.record_failure(key)
+    assert len(open_breakers._troubles) == 3
+    assert open_breakers.rest("a") == 0

@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 from foundation.outbound import Policy, TimedOut, Unreachable, client, fetch
 
 
-class Site(Protocol):
+class TlsSite(Protocol):
     port: int
     server: Any
     seen: list[Any]
@@ -62,7 +62,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def asked_for(site: Site, chain: Path) -> list[str | None]:
+def server_names(site: TlsSite, chain: Path) -> list[str | None]:
     """Put TLS in front of the site; the names clients ask for (SNI) are noted."""
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(chain)
@@ -75,7 +75,7 @@ def asked_for(site: Site, chain: Path) -> list[str | None]:
 
 
 @pytest.fixture
-def trusted(chain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def trusted_chain(chain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     context = ssl.create_default_context(cafile=str(chain))
     monkeypatch.setattr(client, "tls_context", lambda: context)
 
@@ -84,61 +84,61 @@ def answer(handler: Any) -> None:
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
 
-def approved(site: Site, host: str) -> Policy:
+def approving_policy(site: TlsSite, host: str) -> Policy:
     return site.policy(https_only=True, allowed_private_hosts=frozenset({host}))
 
 
-@pytest.mark.usefixtures("trusted")
+@pytest.mark.usefixtures("trusted_chain")
 def test_the_certificate_is_checked_against_the_name_behind_the_pinned_address(
-    site: Site, names: dict[str, list[str]], asked_for: list[str | None]
+    site: TlsSite, names: dict[str, list[str]], server_names: list[str | None]
 ) -> None:
     names["crm.internal"] = ["127.0.0.1"]
     site.answers["/a"] = answer
-    policy = approved(site, "crm.internal")
+    policy = approving_policy(site, "crm.internal")
     assert fetch("GET", f"https://crm.internal:{site.port}/a", policy=policy).body == b"ok"
-    assert asked_for == ["crm.internal"]
+    assert server_names == ["crm.internal"]
 
 
-@pytest.mark.usefixtures("trusted", "asked_for")
+@pytest.mark.usefixtures("trusted_chain", "server_names")
 def test_a_certificate_for_another_name_is_not_accepted(
-    site: Site, names: dict[str, list[str]]
+    site: TlsSite, names: dict[str, list[str]]
 ) -> None:
     names["other.internal"] = ["127.0.0.1"]
-    policy = approved(site, "other.internal")
+    policy = approving_policy(site, "other.internal")
     with pytest.raises(Unreachable, match=r"^other\.internal: its certificate"):
         fetch("GET", f"https://other.internal:{site.port}/a", policy=policy)
     assert site.seen == []
 
 
-@pytest.mark.usefixtures("trusted", "asked_for")
-def test_an_address_needs_a_certificate_of_its_own(site: Site) -> None:
+@pytest.mark.usefixtures("trusted_chain", "server_names")
+def test_an_address_needs_a_certificate_of_its_own(site: TlsSite) -> None:
     site.answers["/a"] = answer
     url = f"https://127.0.0.1:{site.port}/a"
-    assert fetch("GET", url, policy=approved(site, "127.0.0.1")).body == b"ok"
+    assert fetch("GET", url, policy=approving_policy(site, "127.0.0.1")).body == b"ok"
 
 
-@pytest.mark.usefixtures("asked_for")
-def test_an_unknown_authority_is_not_trusted(site: Site) -> None:
+@pytest.mark.usefixtures("server_names")
+def test_an_unknown_authority_is_not_trusted(site: TlsSite) -> None:
     url = f"https://127.0.0.1:{site.port}/a"
     with pytest.raises(Unreachable, match="its certificate"):
-        fetch("GET", url, policy=approved(site, "127.0.0.1"))
+        fetch("GET", url, policy=approving_policy(site, "127.0.0.1"))
     assert site.seen == []
 
 
-@pytest.mark.usefixtures("asked_for")
+@pytest.mark.usefixtures("server_names")
 def test_the_environment_adds_no_authority(
-    site: Site, chain: Path, monkeypatch: pytest.MonkeyPatch
+    site: TlsSite, chain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(chain))
     client.tls_context.cache_clear()
     with pytest.raises(Unreachable, match="its certificate"):
-        fetch("GET", f"https://127.0.0.1:{site.port}/a", policy=approved(site, "127.0.0.1"))
+        fetch("GET", f"https://127.0.0.1:{site.port}/a", policy=approving_policy(site, "127.0.0.1"))
     client.tls_context.cache_clear()
 
 
-def test_a_server_without_tls_is_unreachable_over_https(site: Site) -> None:
+def test_a_server_without_tls_is_unreachable_over_https(site: TlsSite) -> None:
     with pytest.raises(Unreachable):
-        fetch("GET", f"https://127.0.0.1:{site.port}/a", policy=approved(site, "127.0.0.1"))
+        fetch("GET", f"https://127.0.0.1:{site.port}/a", policy=approving_policy(site, "127.0.0.1"))
 
 
 def test_a_handshake_that_never_ends_runs_into_the_timeout() -> None:

@@ -59,7 +59,7 @@ async def listening() -> AsyncIterator[tuple[Subscriptions, Subscription]]:
     subscriptions.close()
 
 
-async def settled(subscription: Subscription, topics: frozenset[str]) -> None:
+async def wait_until_settled(subscription: Subscription, topics: frozenset[str]) -> None:
     """Waits for what notifies every new subscription: its new topics, and the transport's start."""
     await asyncio.wait_for(subscription.wait(topics, LONG), LONG)
     await asyncio.wait_for(subscription.wait(topics, LONG), LONG)
@@ -86,7 +86,7 @@ async def woke(
 def test_a_notification_wakes_its_subscriber() -> None:
     async def scene() -> bool:
         async with listening() as (_, subscription):
-            await settled(subscription, TOPIC)
+            await wait_until_settled(subscription, TOPIC)
             return await woke(subscription, partial(publish, ONE))
 
     assert asyncio.run(scene())
@@ -95,7 +95,7 @@ def test_a_notification_wakes_its_subscriber() -> None:
 def test_a_notification_on_another_topic_wakes_nobody() -> None:
     async def scene() -> bool:
         async with listening() as (_, subscription):
-            await settled(subscription, TOPIC)
+            await wait_until_settled(subscription, TOPIC)
             return await woke(subscription, partial(publish, TWO), seconds=1)
 
     assert not asyncio.run(scene())
@@ -104,7 +104,7 @@ def test_a_notification_on_another_topic_wakes_nobody() -> None:
 def test_a_notification_between_two_waits_is_not_missed() -> None:
     async def scene() -> None:
         async with listening() as (subscriptions, subscription):
-            await settled(subscription, TOPIC)
+            await wait_until_settled(subscription, TOPIC)
             with subscriptions.subscription() as witness:
                 await witness.wait(TOPIC, LONG)
                 await asyncio.to_thread(publish, ONE)
@@ -118,7 +118,7 @@ def test_an_exclusive_subscription_ignores_that_notifications_may_have_been_miss
     async def scene() -> list[int]:
         woken: list[int] = []
         async with listening() as (subscriptions, subscription):
-            await settled(subscription, TOPIC)
+            await wait_until_settled(subscription, TOPIC)
             exclusive = ExclusiveSubscription(subscriptions, ONE, lambda: woken.append(1))
             subscriptions._notify(None)
             subscriptions._notify(TWO)
@@ -164,7 +164,7 @@ def test_a_notification_of_another_process_arrives(settings: Any) -> None:
 
     async def scene() -> bool:
         async with listening() as (_, subscription):
-            await settled(subscription, TOPIC)
+            await wait_until_settled(subscription, TOPIC)
             # Far longer than a process takes to start on a busy machine.
             return await woke(subscription, send, seconds=100)
 
@@ -198,7 +198,7 @@ def test_nothing_is_published_before_the_commit_or_after_a_rollback() -> None:
 def test_a_wait_without_a_notification_ends_after_its_timeout() -> None:
     async def scene() -> None:
         async with listening() as (_, subscription):
-            await settled(subscription, TOPIC)
+            await wait_until_settled(subscription, TOPIC)
             await asyncio.wait_for(subscription.wait(TOPIC, 0.05), LONG)
 
     asyncio.run(scene())

@@ -11,7 +11,7 @@ from foundation.concurrency.single_flight import SingleFlight
 TIMEOUT = 10.0
 
 
-def until_waited_for(flight: SingleFlight, key: str, threads: int) -> None:
+def wait_until_waited_for(flight: SingleFlight, key: str, threads: int) -> None:
     running, give_up = flight._finished[key], time.monotonic() + TIMEOUT
     while time.monotonic() < give_up:
         if len(running._cond._waiters) == threads:  # type: ignore[attr-defined]  of the library
@@ -25,7 +25,7 @@ def test_work_that_is_running_is_waited_for_and_not_repeated() -> None:
 
     def work() -> None:
         ran.append(threading.get_ident())
-        until_waited_for(flight, "a", 7)
+        wait_until_waited_for(flight, "a", 7)
 
     with ThreadPoolExecutor(8) as threads:
         runs = [threads.submit(flight.run, "a", work, wait_seconds=TIMEOUT) for _ in range(8)]
@@ -55,7 +55,7 @@ def test_work_that_fails_raises_in_its_thread_and_ends_the_wait_of_others() -> N
     flight = SingleFlight()
 
     def fail() -> None:
-        until_waited_for(flight, "a", 1)
+        wait_until_waited_for(flight, "a", 1)
         raise ZeroDivisionError
 
     with ThreadPoolExecutor(2) as threads:

@@ -52,7 +52,7 @@ async def pool(size: int = SIZE, overflow: int = OVERFLOW) -> AsyncIterator[Thre
         made.close()
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true"
@@ -78,8 +78,8 @@ def test_no_more_than_size_and_overflow_run_at_once(slow: Slow) -> None:
     async def script() -> None:
         async with pool() as tested:
             jobs = [tested.submit(slow) for _ in range(SIZE + OVERFLOW + 4)]
-            await until(lambda: slow.running == SIZE + OVERFLOW)
-            await until(lambda: tested._slow_jobs() == SIZE + OVERFLOW)
+            await wait_until(lambda: slow.running == SIZE + OVERFLOW)
+            await wait_until(lambda: tested._slow_jobs() == SIZE + OVERFLOW)
             slow.release()
             await asyncio.wait_for(asyncio.gather(*jobs), TIMEOUT)
 
@@ -92,7 +92,7 @@ def test_no_overflow_thread_starts_while_no_job_waits(slow: Slow) -> None:
         async with pool() as tested:
             for _ in range(SIZE):
                 tested.submit(slow)
-            await until(lambda: tested._slow_jobs() == SIZE)
+            await wait_until(lambda: tested._slow_jobs() == SIZE)
             tested._grow(asyncio.get_running_loop())
             return threads()
 
@@ -112,10 +112,10 @@ def test_an_overflow_thread_ends_and_closes_its_connections(
     async def script() -> str:
         async with pool() as tested:
             jobs = [tested.submit(slow) for _ in range(SIZE + OVERFLOW)]
-            await until(lambda: slow.running == SIZE + OVERFLOW)
+            await wait_until(lambda: slow.running == SIZE + OVERFLOW)
             slow.release()
             await asyncio.wait_for(asyncio.gather(*jobs), TIMEOUT)
-            await until(lambda: threads() == SIZE)
+            await wait_until(lambda: threads() == SIZE)
             return await asyncio.wait_for(tested.submit(lambda: "still works"), TIMEOUT)
 
     assert asyncio.run(script()) == "still works"
@@ -126,7 +126,7 @@ def test_a_pool_without_overflow_keeps_its_size(slow: Slow) -> None:
     async def script() -> None:
         async with pool(1, 0) as tested:
             jobs = [tested.submit(slow) for _ in range(3)]
-            await until(lambda: tested._slow_jobs() == 1)
+            await wait_until(lambda: tested._slow_jobs() == 1)
             slow.release()
             await asyncio.wait_for(asyncio.gather(*jobs), TIMEOUT)
 
@@ -138,7 +138,7 @@ def test_a_closed_pool_takes_no_work_and_cancels_what_waits(slow: Slow) -> None:
     async def script() -> None:
         async with pool(1, 0) as tested:
             running, waiting = tested.submit(slow), tested.submit(slow)
-            await until(lambda: slow.running == 1)
+            await wait_until(lambda: slow.running == 1)
             tested.close()
             assert waiting.cancelled()
             with pytest.raises(RuntimeError):
@@ -182,7 +182,7 @@ def test_existing_threads_do_the_work_if_no_other_can_start(
     async def script() -> str:
         async with pool() as tested:
             tested.submit(slow)
-            await until(lambda: slow.running == 1)
+            await wait_until(lambda: slow.running == 1)
             no_threads = Mock(side_effect=RuntimeError("no threads"))
             monkeypatch.setattr(threading.Thread, "start", no_threads)
             waiting = tested.submit(lambda: "done")
@@ -197,7 +197,7 @@ def test_a_slow_job_is_one_that_runs_longer_than_the_limit(slow: Slow) -> None:
         async with pool() as tested:
             before = time.monotonic()
             tested.submit(slow)
-            await until(lambda: tested._slow_jobs() == 1)
+            await wait_until(lambda: tested._slow_jobs() == 1)
             assert time.monotonic() - before >= SLOW_SECONDS
 
     asyncio.run(script())
@@ -209,7 +209,7 @@ def test_a_job_is_behind_one_waiting_job_of_another_owner_and_not_behind_all(slo
     async def script() -> None:
         async with pool(size=1, overflow=0) as tested:
             tested.submit(slow, owner="many")
-            await until(lambda: slow.running == 1)
+            await wait_until(lambda: slow.running == 1)
             jobs = [
                 tested.submit(partial(order.append, f"many {number}"), owner="many")
                 for number in range(3)

@@ -45,7 +45,7 @@ def proxy() -> Iterator[FaultProxy]:
 
 
 @contextmanager
-def through(proxy: FaultProxy) -> Iterator[Any]:
+def connect_through(proxy: FaultProxy) -> Iterator[Any]:
     """A connection of Django through the proxy, and the pool that it has."""
     other: Any = connection.copy()
     other.settings_dict = {**other.settings_dict, "HOST": HOST, "PORT": str(proxy.port)}
@@ -75,7 +75,7 @@ def read(of: BaseDatabaseWrapper) -> int:
 def test_f8_a_statement_that_is_not_answered_raises_and_closes_its_connection(
     proxy: FaultProxy,
 ) -> None:
-    with through(proxy) as other:
+    with connect_through(proxy) as other:
         assert read(other) == 42
         with proxy.fault(Fault.HANG), waits.reply_limit(SHORT), pytest.raises(OperationalError):
             read(other)
@@ -88,7 +88,7 @@ def test_f8_a_prepared_statement_that_is_not_answered_raises_too(
     proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statement = Statement("SELECT %s::int")
-    with through(proxy) as other:
+    with connect_through(proxy) as other:
         monkeypatch.setattr("foundation.db.statements.connections", {"default": other})
         assert statement.row(42) == (42,)
         with proxy.fault(Fault.HANG), waits.reply_limit(SHORT), pytest.raises(OperationalError):
@@ -97,7 +97,7 @@ def test_f8_a_prepared_statement_that_is_not_answered_raises_too(
 
 
 def test_f8_a_server_that_accepts_and_says_nothing_is_not_waited_for(proxy: FaultProxy) -> None:
-    with through(proxy) as other:
+    with connect_through(proxy) as other:
         other.settings_dict["OPTIONS"] = {**other.settings_dict["OPTIONS"], "connect_timeout": 2}
         with proxy.fault(Fault.HANG), pytest.raises(OperationalError):
             read(other)
@@ -111,7 +111,7 @@ def test_f8_idle_connections_to_a_silent_server_are_replaced_by_the_first_that_f
     limits.setattr(waits, "_current", ONE)
     limits.setattr(base, "TRUSTED_SECONDS", -1)
     limits.setattr(base, "CHECK_SECONDS", SHORT)
-    with through(proxy) as other:
+    with connect_through(proxy) as other:
         assert read(other) == 42
         other.close()
         proxy.set_fault(Fault.FREEZE)
@@ -123,7 +123,7 @@ def test_f9_a_thread_waits_until_another_one_gives_its_connection_back(
 ) -> None:
     limits.setattr(waits, "_current", ONE)
     found: list[int] = []
-    with through(proxy) as one, through(proxy) as two:
+    with connect_through(proxy) as one, connect_through(proxy) as two:
         two._connection_pools = one._connection_pools
         two.inc_thread_sharing()
         assert read(one) == 42
@@ -133,7 +133,7 @@ def test_f9_a_thread_waits_until_another_one_gives_its_connection_back(
         one.close()
         waiting.join(LONG)
         assert found == [42]
-        assert proxy.accepted == 1
+        assert proxy.accepted_count == 1
 
 
 def test_f9_a_thread_that_gets_no_connection_in_time_raises(
@@ -143,7 +143,7 @@ def test_f9_a_thread_that_gets_no_connection_in_time_raises(
 
     limits.setattr(waits, "_current", ONE)
     limits.setattr(base, "WAIT_SECONDS", SHORT)
-    with through(proxy) as one, through(proxy) as two:
+    with connect_through(proxy) as one, connect_through(proxy) as two:
         two._connection_pools = one._connection_pools
         # The pool opens its first connection in the background, which may take longer.
         one.pool.open(wait=True)
@@ -156,7 +156,7 @@ def test_a_connection_that_an_error_broke_is_not_given_to_another_thread(
     proxy: FaultProxy, limits: pytest.MonkeyPatch
 ) -> None:
     limits.setattr(waits, "_current", ONE)
-    with through(proxy) as other:
+    with connect_through(proxy) as other:
         assert read(other) == 42
         broken = other.connection
         with pytest.raises(Exception, match="nothing"), other.cursor() as cursor:
@@ -171,7 +171,7 @@ def test_a_connection_that_came_back_within_a_transaction_is_used_again_without_
 ) -> None:
     limits.setattr(waits, "_current", ONE)
     limits.setattr("foundation.db.postgresql.base.TRUSTED_SECONDS", -1.0)  # it is tried first
-    with through(proxy) as other:
+    with connect_through(proxy) as other:
         other.set_autocommit(False)
         assert read(other) == 42
         first = other.connection
@@ -188,7 +188,7 @@ def test_a_thread_that_waits_for_another_server_gives_its_connection_back(
     proxy: FaultProxy, limits: pytest.MonkeyPatch
 ) -> None:
     limits.setattr(waits, "_current", ONE)
-    with through(proxy) as other:
+    with connect_through(proxy) as other:
         limits.setattr("django.db.connections.all", lambda **_options: [other])
         assert read(other) == 42
         # Refused before anything is sent.
@@ -211,14 +211,14 @@ def test_a_thread_that_waits_for_another_server_gives_its_connection_back(
 def test_postgresql_has_the_limits_of_the_work_of_a_process(
     proxy: FaultProxy, limits: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
-    def shown() -> str:
-        with through(proxy) as other, other.cursor() as cursor:
+    def shown_value() -> str:
+        with connect_through(proxy) as other, other.cursor() as cursor:
             cursor.execute(f"SHOW {name}")
             return str(cursor.fetchone()[0])
 
-    assert shown() == "0"
+    assert shown_value() == "0"
     limits.setattr(waits, "_current", ONE)
-    assert shown() == value
+    assert shown_value() == value
 
 
 def test_migrations_and_commands_have_no_limits() -> None:

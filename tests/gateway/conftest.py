@@ -13,7 +13,7 @@ from tests.gateway.shop import Shop
 
 @pytest.fixture
 def grant(db: None) -> Grant:  # noqa: ARG001  opens the database
-    return grants.granted()
+    return grants.make_grant()
 
 
 @pytest.fixture
@@ -25,6 +25,6 @@ def site() -> Iterator[Site]:
 @pytest.fixture
 def open_shop(grant: Grant, site: Site) -> Iterator[Shop]:
     """A shop that asks nobody for a credential."""
-    project = shop.created(grant, site)
+    project = shop.create_project(grant, site)
     with shop.endpoint(grant, project) as mcp:
         yield Shop(grant, site, project, mcp)

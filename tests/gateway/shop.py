@@ -10,7 +10,7 @@ from gateway import projects, source
 from gateway.models import Project
 from gateway.source import ProjectSource
 from mcp_protocol.revisions import Revision
-from tests.drivers.asgi import application, through
+from tests.drivers.asgi import app_transport, application
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
@@ -69,7 +69,7 @@ def document(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def secured(scheme: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def secured_document(scheme: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """The shop's document, all of whose operations need one security scheme called `key`."""
     schemes = {"securitySchemes": {"key": scheme}}
     return document(components=schemes, security=[{"key": []}], **changes)
@@ -79,7 +79,7 @@ def text(described: dict[str, Any] | None = None) -> str:
     return json.dumps(described or document())
 
 
-def created(
+def create_project(
     grant: Grant, site: Site, described: dict[str, Any] | None = None, **more: Any
 ) -> Project:
     """A project of the person's organization over the site; every call is allowed."""
@@ -114,5 +114,5 @@ def endpoint(grant: Grant, project: Project) -> Iterator[McpClient]:
 
     with application() as app:
         mounted = Application(app, {**SURFACES, ("", PATH): surface})
-        client = McpClient(grant.token()).at(Revision.V2025_11_25)
-        yield client.through(through(mounted, PATH))
+        client = McpClient(grant.token()).with_revision(Revision.V2025_11_25)
+        yield client.with_transport(app_transport(mounted, PATH))

@@ -28,7 +28,7 @@ PARAMETERS = [
 def listing(grant: shop.Grant, site: Site) -> Any:
     described = shop.document(components={"schemas": {"Word": {"type": "string"}}})
     described["paths"]["/items"]["get"]["parameters"] = PARAMETERS
-    return shop.created(grant, site, described)
+    return shop.create_project(grant, site, described)
 
 
 @pytest.mark.parametrize("empty", ["", None], ids=["text", "null"])

@@ -107,8 +107,10 @@ def document() -> dict[str, Any]:
     return described
 
 
-def sent(grant: Grant, site: Site, tool: str, arguments: dict[str, Any]) -> Seen | None:
-    with shop.endpoint(grant, shop.created(grant, site, document())) as mcp:
+def call_and_get_request(
+    grant: Grant, site: Site, tool: str, arguments: dict[str, Any]
+) -> Seen | None:
+    with shop.endpoint(grant, shop.create_project(grant, site, document())) as mcp:
         mcp.call(tool, arguments)
     return site.seen[0] if site.seen else None
 
@@ -117,7 +119,7 @@ def sent(grant: Grant, site: Site, tool: str, arguments: dict[str, Any]) -> Seen
 def test_what_a_model_writes_is_read_as_the_schema_wants(
     grant: Grant, site: Site, given: dict[str, Any], body: dict[str, Any]
 ) -> None:
-    seen = sent(grant, site, "createItem", given)
+    seen = call_and_get_request(grant, site, "createItem", given)
     assert seen is not None
     assert repr(sorted(seen.json.items())) == repr(sorted(body.items()))
 
@@ -126,18 +128,18 @@ def test_what_a_model_writes_is_read_as_the_schema_wants(
 def test_what_could_mean_more_than_one_thing_is_refused(
     grant: Grant, site: Site, given: dict[str, Any]
 ) -> None:
-    assert sent(grant, site, "createItem", given) is None
+    assert call_and_get_request(grant, site, "createItem", given) is None
 
 
 def test_parameters_are_read_in_the_same_way(grant: Grant, site: Site) -> None:
     arguments = {"limit": "20", "sort": None, "ids": "[1, 2]"}
-    seen = sent(grant, site, "listItems", arguments)
+    seen = call_and_get_request(grant, site, "listItems", arguments)
     assert seen is not None
     assert seen.query == {"limit": ["20"], "ids": ["1", "2"]}
 
 
 def test_an_approver_and_a_rule_read_what_is_sent(grant: Grant, site: Site) -> None:
-    project = shop.created(grant, site, document())
+    project = shop.create_project(grant, site, document())
     Project.objects.update(self_approval=True)
     PolicyRule.objects.create(
         project=project,

@@ -22,7 +22,7 @@ from tests.gateway.shop import Shop
 UNKNOWN = "The outcome is unknown"
 
 
-def said(shop: Shop, tool: str, **arguments: object) -> str:
+def text_of_call(shop: Shop, tool: str, **arguments: object) -> str:
     """The first text block of a result, which may be a failure."""
     reply = shop.mcp.call(tool, arguments)
     return str(reply.result["content"][0]["text"])
@@ -31,7 +31,7 @@ def said(shop: Shop, tool: str, **arguments: object) -> str:
 def test_tools_are_listed_and_a_read_returns_what_the_api_says(open_shop: Shop) -> None:
     open_shop.site.script(sites.sending(b'{"items": [1,  2.50]}'))
     assert open_shop.mcp.tool_names() == ["createItem", "getItem", "listItems"]
-    assert said(open_shop, "listItems", q="a b&c") == '{"items": [1,  2.50]}'
+    assert text_of_call(open_shop, "listItems", q="a b&c") == '{"items": [1,  2.50]}'
     (seen,) = open_shop.site.seen
     assert (seen.method, seen.path, seen.query) == ("GET", "/v1/items", {"q": ["a b&c"]})
     assert "authorization" not in seen.headers
@@ -42,7 +42,7 @@ def test_tools_are_listed_and_a_read_returns_what_the_api_says(open_shop: Shop) 
 
 def test_a_write_sends_the_body_as_json_and_is_recorded_before_it_runs(open_shop: Shop) -> None:
     open_shop.site.script(sites.saying({"id": "7"}, 201))
-    assert json.loads(said(open_shop, "createItem", title="Ink", price=2.5)) == {"id": "7"}
+    assert json.loads(text_of_call(open_shop, "createItem", title="Ink", price=2.5)) == {"id": "7"}
     (seen,) = open_shop.site.seen
     assert (seen.method, seen.path, seen.json) == (
         "POST",
@@ -60,7 +60,7 @@ def test_an_idempotency_key_is_sent_where_the_operation_has_the_header(
     described["paths"]["/items"]["post"]["parameters"] = [
         {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
     ]
-    project = shop.created(grant, site, described)
+    project = shop.create_project(grant, site, described)
     with shop.endpoint(grant, project) as mcp:
         for _ in range(2):
             mcp.call("createItem", {"title": "Ink"})
@@ -79,7 +79,7 @@ def test_what_an_operation_declares_is_read_once_for_all_of_its_calls(
     described["paths"]["/items"]["get"]["parameters"] = [
         {"name": "words", "in": "query", "schema": words}
     ]
-    project = shop.created(grant, site, described)
+    project = shop.create_project(grant, site, described)
     place = patch.object(names, "SchemaPlace", wraps=names.SchemaPlace)
     with shop.endpoint(grant, project) as mcp, place as read:
         for word in ("ink", "paper", "wax"):
@@ -107,9 +107,9 @@ def test_an_answer_of_any_kind_becomes_a_result(
     open_shop: Shop, answer: sites.Answer, expected: str
 ) -> None:
     open_shop.site.script(answer)
-    assert expected in said(open_shop, "listItems")
+    assert expected in text_of_call(open_shop, "listItems")
     open_shop.site.script(answer)
-    text = said(open_shop, "createItem", title="Ink")
+    text = text_of_call(open_shop, "createItem", title="Ink")
     assert expected in text
     assert (UNKNOWN in text) == ("gave no answer" in expected)
 
@@ -131,10 +131,10 @@ def test_a_slow_api_is_given_up_and_a_write_to_it_has_an_unknown_outcome(
     for answer in (sites.silent(open_shop.site.over), sites.dripping(open_shop.site.over)):
         open_shop.site.script(answer)
         began = time.monotonic()
-        assert "did not respond in time" in said(open_shop, "listItems")
+        assert "did not respond in time" in text_of_call(open_shop, "listItems")
         assert time.monotonic() - began < 10
     open_shop.site.script(sites.silent(open_shop.site.over))
-    assert UNKNOWN in said(open_shop, "createItem", title="Ink")
+    assert UNKNOWN in text_of_call(open_shop, "createItem", title="Ink")
 
 
 def test_a_connection_that_was_never_made_has_a_known_outcome(
@@ -143,7 +143,7 @@ def test_a_connection_that_was_never_made_has_a_known_outcome(
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
-    project = shop.created(grant, site, target_url=f"http://127.0.0.1:{port}")
+    project = shop.create_project(grant, site, target_url=f"http://127.0.0.1:{port}")
     with shop.endpoint(grant, project) as mcp:
         text = mcp.call("createItem", {"title": "Ink"}).result["content"][0]["text"]
     assert "the connection failed" in text
@@ -158,7 +158,7 @@ def test_an_answer_that_ends_before_its_length_is_a_failure(open_shop: Shop) -> 
         handler.wfile.write(b'{"a": 1}')
 
     open_shop.site.script(short)
-    assert "gave no answer" in said(open_shop, "listItems")
+    assert "gave no answer" in text_of_call(open_shop, "listItems")
 
 
 @pytest.mark.parametrize("elsewhere", ["http://169.254.169.254/latest", "https://evil.example/x"])
@@ -219,7 +219,7 @@ def test_a_redirect_to_another_origin_takes_no_credential_along(
 ) -> None:
     with serving(Site()) as other:
         open_shop.site.script(sites.sending(b"", 302, {"Location": other.url}))
-        said(open_shop, "listItems")
+        text_of_call(open_shop, "listItems")
         assert other.seen == []
 
 
@@ -228,12 +228,12 @@ def test_private_addresses_are_refused_unless_an_operator_named_them(
     open_shop: Shop, settings: Any, hosts: frozenset[str]
 ) -> None:
     settings.HALO_GATEWAY_PRIVATE_HOSTS = hosts
-    assert "gave no answer: only https URLs are fetched" in said(open_shop, "listItems")
+    assert "gave no answer: only https URLs are fetched" in text_of_call(open_shop, "listItems")
     assert open_shop.site.seen == []
 
 
 def test_another_organization_has_no_tool_of_a_project(open_shop: Shop) -> None:
-    stranger = grants.granted()
+    stranger = grants.make_grant()
     client = open_shop.mcp.holding(stranger.token())
     assert client.tool_names() == []
     assert client.call("listItems", {}).code == open_shop.mcp.call("noSuchTool", {}).code
@@ -279,7 +279,7 @@ def test_addresses_of_projects_that_do_not_exist_push_out_no_tools(open_shop: Sh
 def test_a_tool_that_was_stored_with_costly_patterns_refuses_calls(
     grant: shop.Grant, site: Site
 ) -> None:
-    project = shop.created(grant, site)
+    project = shop.create_project(grant, site)
     row = ProjectTool.objects.get(project=project, name="listItems")
     row.operation["full_schema"]["properties"]["q"]["pattern"] = r"^\p{Han}{1,300}$"
     row.save()
@@ -301,7 +301,7 @@ PATTERNS = {"type": "string", "allOf": [{"pattern": f"^b|{at}"} for at in range(
 def test_arguments_that_would_take_long_to_validate_are_refused(
     grant: shop.Grant, site: Site, described: Any, large: Any, small: Any
 ) -> None:
-    project = shop.created(grant, site)
+    project = shop.create_project(grant, site)
     row = ProjectTool.objects.get(project=project, name="listItems")
     row.operation["full_schema"]["properties"]["q"] = described
     row.save()

@@ -17,17 +17,17 @@ from tests.drivers.gateway_operations import operation
 from tests.drivers.grants import Grant
 from tests.drivers.shown_forms import save
 from tests.gateway import shop
-from tests.gateway.test_project_pages import browser_of, started, text_of
+from tests.gateway.test_project_pages import browser_of, start_project, text_of
 
 LINES = {"type": "array", "items": {"type": "object", "properties": {"sku": {"type": "string"}}}}
 
 
-def shown(page: str) -> str:
+def page_text(page: str) -> str:
     """The text of a page on one line, with only the marks of words."""
     return " ".join(re.sub(r"<(?!/?(ins|del)>)[^<>]*>", " ", page).split())
 
 
-def described(**changes: Any) -> dict[str, Any]:
+def document_with_texts(**changes: Any) -> dict[str, Any]:
     """The shop's document with texts at every place; `changes` replace some of them."""
     texts = {
         "summary": "Returns an item.",
@@ -92,10 +92,10 @@ CHANGES: dict[str, tuple[str, dict[str, str], str]] = {
 def test_a_changed_text_is_shown_word_by_word_and_waits_for_an_admin(
     grant: Grant, site: Site, tool: str, changes: dict[str, str], words: str
 ) -> None:
-    project, admin = shop.created(grant, site, described()), browser_of(grant.user)
-    address = started(admin, grant, described(**changes), project=project.pk)
-    assert words in shown(text_of(admin.get(address)))
-    home = shown(text_of(save(admin, address, {}, follow=True)))
+    project, admin = shop.create_project(grant, site, document_with_texts()), browser_of(grant.user)
+    address = start_project(admin, grant, document_with_texts(**changes), project=project.pk)
+    assert words in page_text(text_of(admin.get(address)))
+    home = page_text(text_of(save(admin, address, {}, follow=True)))
     assert "1 tool changed and cannot be called" in home
     assert words in home
     arguments = {"id": "7"} if tool == "getItem" else {"title": "Ink"}
@@ -176,13 +176,13 @@ WRITTEN_OTHERWISE: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_is_written_otherwise_in_a_request_has_a_sentence(
     grant: Grant, site: Site, changes: dict[str, Any], sentence: str, *, has_word: bool
 ) -> None:
-    project, admin = shop.created(grant, site, with_list()), browser_of(grant.user)
+    project, admin = shop.create_project(grant, site, with_list()), browser_of(grant.user)
     after = with_list(**changes)
     if has_word:
         paths = after["paths"]
         item = next(one["post"] for one in paths.values() if "post" in one)
         item["summary"] = "Adds one item."
-    page = shown(text_of(admin.get(started(admin, grant, after, project=project.pk))))
+    page = page_text(text_of(admin.get(start_project(admin, grant, after, project=project.pk))))
     assert sentence in page
     assert ("<ins>one</ins>" in page) is has_word
     assert "Something else changed" not in page
@@ -190,7 +190,7 @@ def test_what_is_written_otherwise_in_a_request_has_a_sentence(
 
 def sentences(grant: Grant, site: Site, before: Any, after: Any) -> list[Any]:
     """What an admin is shown of the one tool that differs between two documents."""
-    project = shop.created(grant, site, before)
+    project = shop.create_project(grant, site, before)
     (change,) = projects.difference(project, shop.text(after)).changes
     return list(change.details)
 
@@ -281,23 +281,25 @@ def test_what_clients_are_shown_is_named_next_to_another_argument() -> None:
 
 
 def test_the_text_of_a_new_tool_is_shown_before_it_is_imported(grant: Grant, site: Site) -> None:
-    project, admin = shop.created(grant, site), browser_of(grant.user)
+    project, admin = shop.create_project(grant, site), browser_of(grant.user)
     more = shop.document()
     words = "Archives items. " + "Ask nobody. " * 40
     more["paths"]["/archive"] = {"post": {"operationId": "archive", "summary": words}}
-    address = started(admin, grant, more, project=project.pk)
-    assert words.strip()[:199] in shown(text_of(admin.get(address)))
+    address = start_project(admin, grant, more, project=project.pk)
+    assert words.strip()[:199] in page_text(text_of(admin.get(address)))
 
 
 def test_the_same_document_again_changes_nothing(grant: Grant, site: Site) -> None:
-    project = shop.created(grant, site, described())
-    difference = projects.reimport(project, shop.text(described()), grant.user)
+    project = shop.create_project(grant, site, document_with_texts())
+    difference = projects.reimport(project, shop.text(document_with_texts()), grant.user)
     assert (difference.changes, difference.unchanged) == ((), 3)
 
 
 def test_texts_that_repeat_few_words_are_compared_as_a_whole(grant: Grant, site: Site) -> None:
-    project = shop.created(grant, site, described(description="a " * 500))
-    difference = projects.difference(project, shop.text(described(description="a b " * 250)))
+    project = shop.create_project(grant, site, document_with_texts(description="a " * 500))
+    difference = projects.difference(
+        project, shop.text(document_with_texts(description="a b " * 250))
+    )
     (note,) = difference.changes[0].details
     assert isinstance(note, dict)
     assert [mark for mark, _words in note["words"]] == ["-", "+"]
@@ -312,12 +314,12 @@ def as_an_earlier_version_stored(project: Project) -> None:
 
 
 def test_an_update_of_the_server_alone_changes_no_tool(grant: Grant, site: Site) -> None:
-    project = shop.created(grant, site, described())
+    project = shop.create_project(grant, site, document_with_texts())
     as_an_earlier_version_stored(project)
-    changed = described(summary="Returns an item at once.")
+    changed = document_with_texts(summary="Returns an item at once.")
     difference = projects.difference(project, shop.text(changed))
     assert [(one.change, one.name) for one in difference.changes] == [("changed", "getItem")]
-    difference = projects.reimport(project, shop.text(described()), grant.user)
+    difference = projects.reimport(project, shop.text(document_with_texts()), grant.user)
     assert difference.changes == ()
     assert not ProjectTool.objects.filter(needs_review=True).exists()
     again = projects.difference(project, shop.text(changed))
@@ -329,19 +331,19 @@ def test_a_document_in_use_is_mapped_again_once_for_a_preview_and_its_import(
     grant: Grant, site: Site
 ) -> None:
     definitions = {"Line": {"type": "object", "properties": {"sku": {"type": "string"}}}}
-    old = described() | {"components": {"schemas": definitions}}
+    old = document_with_texts() | {"components": {"schemas": definitions}}
     content = old["paths"]["/items"]["post"]["requestBody"]["content"]["application/json"]
     content["schema"]["properties"]["line"] = {"$ref": "#/components/schemas/Line"}
-    project, admin = shop.created(grant, site, old), browser_of(grant.user)
+    project, admin = shop.create_project(grant, site, old), browser_of(grant.user)
     as_an_earlier_version_stored(project)
     new = json.loads(json.dumps(old))
     new["paths"]["/items/{id}"]["get"]["summary"] = "Returns the item."
     with patch.object(process, "read", wraps=process.read) as read:
-        address = started(admin, grant, new, project=project.pk)
+        address = start_project(admin, grant, new, project=project.pk)
         page = text_of(admin.get(address))
         home = text_of(save(admin, address, {}, follow=True))
     assert [call.args[0] for call in read.call_args_list].count(shop.text(old)) == 1
-    assert "Returns <del>an</del> <ins>the</ins> item." in shown(page)
-    assert "1 tool changed and cannot be called" in shown(home)
+    assert "Returns <del>an</del> <ins>the</ins> item." in page_text(page)
+    assert "1 tool changed and cannot be called" in page_text(home)
     waiting = ProjectTool.objects.filter(needs_review=True)
     assert [*waiting.values_list("name", flat=True)] == ["getItem"]

@@ -21,12 +21,14 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 
 
-def sent(grant: Grant, site: Site, content: Any, value: Any, **document: Any) -> Seen | None:
+def call_and_get_request(
+    grant: Grant, site: Site, content: Any, value: Any, **document: Any
+) -> Seen | None:
     """The request of a call with this body; None if the arguments were refused."""
     described = shop.document(**document)
     content = {"required": True, "content": content}
     described["paths"]["/items"]["post"]["requestBody"] = content
-    project = shop.created(grant, site, described)
+    project = shop.create_project(grant, site, described)
     with shop.endpoint(grant, project) as mcp:
         mcp.call("createItem", value)
     return site.seen[0] if site.seen else None
@@ -39,7 +41,7 @@ def test_a_value_that_fits_two_branches_of_one_of_is_sent(
     paid = {"type": "object", "properties": {"pay": schema}, "additionalProperties": False}
     body = {"pay": {"iban": "DE02", "note": "Rent"}}
     content = {"application/json": {"schema": paid}}
-    seen = sent(grant, site, content, body, components={"schemas": {"Card": CARD}})
+    seen = call_and_get_request(grant, site, content, body, components={"schemas": {"Card": CARD}})
     assert seen is not None
     assert seen.json == body
 
@@ -56,13 +58,13 @@ def test_a_value_that_fits_no_branch_is_refused(
     grant: Grant, site: Site, schema: Any, value: Any
 ) -> None:
     content = {"application/json": {"schema": {"type": "object", "properties": {"pay": schema}}}}
-    assert sent(grant, site, content, {"pay": value}) is None
+    assert call_and_get_request(grant, site, content, {"pay": value}) is None
 
 
 def test_one_of_under_not_is_as_strict_as_declared(grant: Grant, site: Site) -> None:
     both = {"not": {"oneOf": [{"minimum": 1}, {"multipleOf": 5}]}}
     content = {"application/json": {"schema": {"type": "object", "properties": {"n": both}}}}
-    seen = sent(grant, site, content, {"n": 10})
+    seen = call_and_get_request(grant, site, content, {"n": 10})
     assert seen is not None
     assert seen.json == {"n": 10}
 
@@ -106,7 +108,7 @@ def test_a_body_of_any_type_is_sent_as_it_is_given(
     grant: Grant, site: Site, case: tuple[str, Any, Any, bytes, str]
 ) -> None:
     media_type, schema, value, body, content_type = case
-    seen = sent(grant, site, {media_type: {"schema": schema}}, {"body": value})
+    seen = call_and_get_request(grant, site, {media_type: {"schema": schema}}, {"body": value})
     assert seen is not None
     same = seen.body == body or json.loads(seen.body) == json.loads(body)
     assert (same, seen.headers["content-type"]) == (True, content_type)

@@ -22,7 +22,7 @@ TIMEOUT = 30
 
 
 @contextmanager
-def started() -> Iterator[tuple[subprocess.Popen[str], str]]:
+def start_demo_api() -> Iterator[tuple[subprocess.Popen[str], str]]:
     command = [sys.executable, "manage.py", "demo_api", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -37,7 +37,7 @@ def started() -> Iterator[tuple[subprocess.Popen[str], str]]:
 @pytest.mark.once
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
 def test_every_operation_of_the_document_answers_until_a_signal(ending: signal.Signals) -> None:
-    with started() as (process, url):
+    with start_demo_api() as (process, url):
         with httpx2.Client(base_url=url, trust_env=False, headers={"X-Api-Key": "demo"}) as client:
             document = client.get("/openapi.json", headers={"X-Api-Key": "none"}).json()
             called = call_each(client)

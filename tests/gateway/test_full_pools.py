@@ -31,7 +31,7 @@ def upstream_of(project: Project) -> Upstream:
 
 
 @contextmanager
-def held(upstream: Upstream, calls: int = SHARE) -> Iterator[ExitStack]:
+def hold_calls(upstream: Upstream, calls: int = SHARE) -> Iterator[ExitStack]:
     """So many calls hang meanwhile, or until the stack is closed."""
     with ExitStack() as stack:
         for _ in range(calls):
@@ -51,7 +51,7 @@ def own_slots(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def other_shop(open_shop: Shop) -> Iterator[Shop]:
     """Another project of the same organization, with an API of its own."""
     with serving(Site()) as site:
-        project = shop.created(open_shop.grant, site, name="Other shop")
+        project = shop.create_project(open_shop.grant, site, name="Other shop")
         with shop.endpoint(open_shop.grant, project) as mcp:
             yield Shop(open_shop.grant, site, project, mcp)
 
@@ -59,7 +59,7 @@ def other_shop(open_shop: Shop) -> Iterator[Shop]:
 def test_a_project_whose_api_hangs_refuses_no_call_of_another_project(
     open_shop: Shop, other_shop: Shop
 ) -> None:
-    with held(upstream_of(open_shop.project)):
+    with hold_calls(upstream_of(open_shop.project)):
         for _ in range(SHARE + 1):
             assert "error" not in other_shop.mcp.call("getItem", {"id": "9"}).json
         assert BUSY in open_shop.mcp.call("getItem", {"id": "9"}).error["message"]
@@ -71,8 +71,8 @@ def test_a_project_whose_api_hangs_refuses_no_call_of_another_project(
 def test_a_call_without_a_slot_is_refused_with_the_seconds_to_wait(
     open_shop: Shop, revision: Revision
 ) -> None:
-    with held(upstream_of(open_shop.project)):
-        reply = open_shop.mcp.at(revision).call("createItem", {"title": "Wax"})
+    with hold_calls(upstream_of(open_shop.project)):
+        reply = open_shop.mcp.with_revision(revision).call("createItem", {"title": "Wax"})
     assert (reply.status, reply.headers["retry-after"]) == (503, "5")
     assert reply.error["code"] == -32603
     assert reply.error["data"] == {"reason": "busy", "retryAfterSeconds": 5}
@@ -85,7 +85,7 @@ def test_a_call_waits_in_turn_and_runs_once_a_slot_is_free(
     open_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slots, "MAX_WAIT_SECONDS", 20.0)
-    with held(upstream_of(open_shop.project)) as stack:
+    with hold_calls(upstream_of(open_shop.project)) as stack:
         release = threading.Timer(0.3, stack.close)
         release.start()
         assert "error" not in open_shop.mcp.call("createItem", {"title": "Wax"}).json
@@ -99,7 +99,7 @@ def test_the_wait_for_a_slot_is_a_part_of_the_time_of_the_call(
     settings.HALO_GATEWAY_TIMEOUT_SECONDS = 2
     monkeypatch.setattr(slots, "MAX_WAIT_SECONDS", 20.0)
     open_shop.site.script(sites.silent(open_shop.site.over))
-    with held(upstream_of(open_shop.project)) as stack:
+    with hold_calls(upstream_of(open_shop.project)) as stack:
         release = threading.Timer(0.8, stack.close)
         release.start()
         open_shop.mcp.call("listItems", {})
@@ -115,7 +115,7 @@ def test_an_idempotency_key_is_new_after_a_call_without_a_slot(open_shop: Shop) 
             "tools/call", {**params, "_meta": {"idempotency_key": "wax-1"}}
         ).json
 
-    with held(upstream_of(open_shop.project)):
+    with hold_calls(upstream_of(open_shop.project)):
         assert create()["error"]["data"]["reason"] == "busy"
     assert "error" not in create()
     assert len(open_shop.site.seen) == 1

@@ -20,7 +20,7 @@ from tests.gateway import shop
 from workspace.models import Membership, Role, User
 
 
-def imported(grant: Grant, document: object, *more: str) -> str:
+def import_document(grant: Grant, document: object, *more: str) -> str:
     out = StringIO()
     target = ("--target", "https://api.example/v1")
     slug = grant.organization.slug
@@ -34,7 +34,7 @@ def test_it_prints_what_a_program_needs_to_connect(grant: Grant, tmp_path: Path)
     described = shop.document()
     described["paths"]["/items"]["trace"] = {"operationId": "trace", "responses": {}}
     path.write_text(json.dumps(described))
-    found: Any = json.loads(imported(grant, path, "--policy", "allow", "--json"))
+    found: Any = json.loads(import_document(grant, path, "--policy", "allow", "--json"))
     project = Project.objects.get()
     assert found["project_id"] == project.pk
     assert found["mcp_url"].endswith(f"/{project.pk}")
@@ -50,13 +50,15 @@ def test_the_document_is_read_once(grant: Grant, tmp_path: Path) -> None:
     path = tmp_path / "shop.json"
     path.write_text(shop.text())
     with patch.object(process, "read", wraps=process.read) as read:
-        imported(grant, path)
+        import_document(grant, path)
     assert read.call_count == 1
 
 
 def test_people_read_the_address_and_the_token(grant: Grant, site: Site) -> None:
     site.script(sites.saying(shop.document()))
-    text = imported(grant, f"{site.url}/openapi.json", "--name", "Mine", "--reads", "create*")
+    text = import_document(
+        grant, f"{site.url}/openapi.json", "--name", "Mine", "--reads", "create*"
+    )
     assert "Mine: 3 tools" in text
     assert "MCP address: http" in text
     project = Project.objects.get()
@@ -70,18 +72,20 @@ def test_who_imports_alone_reads_that_nobody_can_approve_their_requests(
 ) -> None:
     path = tmp_path / "shop.json"
     path.write_text(shop.text())
-    text = imported(grant, path, "--name", "Usual")
+    text = import_document(grant, path, "--name", "Usual")
     project = Project.objects.get()
     assert not project.self_approval
     assert f"what {grant.user.email} requests cannot be approved" in text
     assert "--self-approval" in text
     assert f"/projects/{project.pk}/policy" in text
-    found: Any = json.loads(imported(grant, path, "--name", "Json", "--json"))
+    found: Any = json.loads(import_document(grant, path, "--name", "Json", "--json"))
     assert "cannot be approved" in found["warnings"][0]
-    own: Any = json.loads(imported(grant, path, "--name", "Own", "--self-approval", "--json"))
+    own: Any = json.loads(
+        import_document(grant, path, "--name", "Own", "--self-approval", "--json")
+    )
     assert Project.objects.get(name="Own").self_approval
     assert own["warnings"] == []
-    assert "approve" not in imported(grant, path, "--name", "Open", "--policy", "allow")
+    assert "approve" not in import_document(grant, path, "--name", "Open", "--policy", "allow")
 
 
 def test_an_import_says_nothing_of_approvers_where_another_admin_can_approve(
@@ -91,7 +95,7 @@ def test_an_import_says_nothing_of_approvers_where_another_admin_can_approve(
     Membership.objects.create(user=other, organization=grant.organization, role=Role.ADMIN)
     path = tmp_path / "shop.json"
     path.write_text(shop.text())
-    assert "approve" not in imported(grant, path, "--user", grant.user.email)
+    assert "approve" not in import_document(grant, path, "--user", grant.user.email)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +112,8 @@ def test_what_cannot_be_imported_is_an_error(
     path = tmp_path / "shop.json"
     path.write_text(shop.text())
     with pytest.raises(CommandError, match=message):
-        imported(grant, path, *more)
+        import_document(grant, path, *more)
     with pytest.raises(CommandError, match="cannot be read"):
-        imported(grant, tmp_path / "missing.json")
-    stranger = grants.granted()
+        import_document(grant, tmp_path / "missing.json")
+    stranger = grants.make_grant()
     assert not Project.objects.filter(organization=stranger.organization).exists()

@@ -20,7 +20,7 @@ def many(number: int) -> dict[str, Any]:
 
 
 def test_a_project_of_hundreds_of_tools_is_one_page(grant: shop.Grant, site: Site) -> None:
-    project = shop.created(grant, site, shop.document(paths=many(250)))
+    project = shop.create_project(grant, site, shop.document(paths=many(250)))
     with shop.endpoint(grant, project) as mcp:
         listed = mcp.request("tools/list").result
     assert len(listed["tools"]) == 250
@@ -82,7 +82,7 @@ def test_what_is_checked_of_an_argument_is_listed(grant: shop.Grant, site: Site)
     described["paths"]["/items"]["post"]["requestBody"] = {
         "content": {"application/json": {"schema": schema}}
     }
-    project = shop.created(grant, site, described)
+    project = shop.create_project(grant, site, described)
     with shop.endpoint(grant, project) as mcp:
         tools = mcp.request("tools/list").result["tools"]
     (tool,) = (one for one in tools if one["name"] == "createItem")

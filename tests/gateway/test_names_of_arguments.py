@@ -75,7 +75,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def described() -> dict[str, Any]:
+def make_document() -> dict[str, Any]:
     """One operation on a path of its own for each way to write a name."""
     found = {"200": {"description": "Found."}}
     paths: dict[str, Any] = {
@@ -91,7 +91,9 @@ def described() -> dict[str, Any]:
     paths["/report?scope=own"] = {
         "get": {"operationId": "report", "parameters": [FREE], "responses": found}
     }
-    return shop.secured({"type": "apiKey", "in": "query", "name": "api_token"}, paths=paths)
+    return shop.secured_document(
+        {"type": "apiKey", "in": "query", "name": "api_token"}, paths=paths
+    )
 
 
 def client(grant: Grant, project: Any) -> McpClient:
@@ -105,7 +107,7 @@ def client(grant: Grant, project: Any) -> McpClient:
 
 @pytest.fixture
 def mcp(grant: Grant, site: Site) -> McpClient:
-    project = shop.created(grant, site, described())
+    project = shop.create_project(grant, site, make_document())
     projects.change(project, by=None, authentication="none")
     return client(grant, project)
 
@@ -178,7 +180,7 @@ def test_j21_a_parameter_that_the_path_has_a_value_for_is_no_argument(
 ) -> None:
     declared = shop.document()
     declared["paths"]["/items?q=own"] = declared["paths"].pop("/items")
-    mcp = client(grant, shop.created(grant, site, declared))
+    mcp = client(grant, shop.create_project(grant, site, declared))
     refused = mcp.call("listItems", {"q": "all"})
     assert (refused.code, "Unknown argument" in refused.error["data"]["reason"]) == (-32602, True)
     mcp.call("listItems", {})
@@ -205,7 +207,7 @@ def test_j21_a_key_of_one_path_parameter_is_not_another(grant: Grant, site: Site
             "responses": {"200": {"description": "Found."}},
         }
     }
-    mcp = client(grant, shop.created(grant, site, declared))
+    mcp = client(grant, shop.create_project(grant, site, declared))
     refused = mcp.call("itemsOf", {"role": "guest", "more": {"ROLE": "admin"}})
     assert (refused.code, site.seen) == (-32602, [])
     assert "the argument role" in refused.error["data"]["reason"]
@@ -214,7 +216,7 @@ def test_j21_a_key_of_one_path_parameter_is_not_another(grant: Grant, site: Site
 
 
 def test_j21_what_was_imported_before_is_refused_at_the_call(grant: Grant, site: Site) -> None:
-    project = shop.created(grant, site)
+    project = shop.create_project(grant, site)
     tool = project.tools.get(name="listItems")
     (one,) = tool.operation["parameters"]
     tool.operation["fixed_query"] = [["q", "own"]]
@@ -233,9 +235,9 @@ def test_j21_what_was_imported_before_is_refused_at_the_call(grant: Grant, site:
 
 @pytest.mark.parametrize("place", ["query", "cookie"])
 def test_j21_no_argument_writes_the_credential(grant: Grant, site: Site, place: str) -> None:
-    declared = shop.secured({"type": "apiKey", "in": place, "name": "Api_Token"})
+    declared = shop.secured_document({"type": "apiKey", "in": place, "name": "Api_Token"})
     declared["paths"]["/items"]["get"]["parameters"] = [{**FREE, "in": place}]
-    project = shop.created(grant, site, declared)
+    project = shop.create_project(grant, site, declared)
     scheme = credentials.schemes_of(project)[0]
     credentials.store(project, grant.user, scheme, "s3cret-of-the-person")
     mcp = client(grant, project)
@@ -263,7 +265,7 @@ def test_j22_a_parameter_that_changes_the_method_is_no_argument(
     declared = shop.document()
     one = {"name": name, "in": place, "required": True, "schema": TEXT}
     declared["paths"]["/items"]["get"]["parameters"].append(one)
-    mcp = client(grant, shop.created(grant, site, declared))
+    mcp = client(grant, shop.create_project(grant, site, declared))
     assert mcp.call("listItems", {"q": "a"}).result["isError"] is False
     assert mcp.call("listItems", {name: "DELETE"}).code == -32602
     assert [seen.query for seen in site.seen] == [{"q": ["a"]}]
@@ -273,7 +275,7 @@ def test_j22_a_parameter_that_changes_the_method_is_no_argument(
 def test_j22_a_path_that_changes_the_method_has_no_tool(grant: Grant, site: Site) -> None:
     declared = shop.document()
     declared["paths"]["/items?_method=delete"] = declared["paths"].pop("/items")
-    project = shop.created(grant, site, declared)
+    project = shop.create_project(grant, site, declared)
     assert [tool.name for tool in project.tools.all()] == ["getItem"]
 
 
@@ -285,7 +287,7 @@ def test_j22_a_member_that_changes_the_method_is_no_argument(
     declared["paths"]["/items"]["post"]["requestBody"] = body(
         media_type, {"title": TEXT, "_method": TEXT}, required=["_method"]
     )
-    mcp = client(grant, shop.created(grant, site, declared))
+    mcp = client(grant, shop.create_project(grant, site, declared))
     assert mcp.call("createItem", {"title": "a"}).result["isError"] is False
     for name in ("_method", "_Method", "X-HTTP-Method-Override", "_charset_"):
         assert "changes how the request is read" in json.dumps(
@@ -299,7 +301,7 @@ def test_an_encoded_value_reaches_the_api_as_the_text_that_a_rule_compares(
 ) -> None:
     declared = shop.document()
     declared["paths"]["/items"]["get"]["parameters"][0]["allowReserved"] = True
-    mcp = client(grant, shop.created(grant, site, declared))
+    mcp = client(grant, shop.create_project(grant, site, declared))
     for text in ("%75s", "a;q=b", "a&q=b"):
         mcp.call("listItems", {"q": text})
         assert site.seen[-1].query == {"q": [text]}

@@ -55,7 +55,7 @@ def declared_shop(grant: shop.Grant, site: Site) -> Iterator[Shop]:
     item = {"type": "object", "properties": {"v": {"type": "integer"}}}
     found = {"description": "Found.", "content": {"application/json": {"schema": item}}}
     described["paths"]["/items/{id}"]["get"]["responses"] = {"200": found}
-    project = shop.created(grant, site, described)
+    project = shop.create_project(grant, site, described)
     with shop.endpoint(grant, project) as mcp:
         yield Shop(grant, site, project, mcp)
 

@@ -14,8 +14,8 @@ from tests.drivers.oauth_client import (
     Browser,
     OAuthClient,
     answer,
+    assert_refused,
     read,
-    refused,
     tokens_of,
 )
 from tests.drivers.person import form_with
@@ -57,7 +57,7 @@ def resource(project: Project) -> str:
     return f"{ORIGIN}/{project.pk}"
 
 
-def ticked(page: Any) -> list[str]:
+def ticked_scopes(page: Any) -> list[str]:
     form = form_with(page.content.decode(), "request")
     return [value for name, value in form.fields if name == "scope"]
 
@@ -94,7 +94,7 @@ def test_the_addresses_of_the_document_connect_a_client_to_a_project(
 
     assert page.status_code == 200
     # What changes data is selected only for a client that asks for it by name.
-    assert ticked(page) == [one]
+    assert ticked_scopes(page) == [one]
     assert f'value="projects:{project.pk}:delete_user"' in text
     assert "Directory" in text
     assert text.index("List all users") < text.index("Act on your behalf")
@@ -156,18 +156,18 @@ def test_scopes_of_another_resource_are_dropped(
     mixed = f"docs:read actions:* projects:{other.pk}:* projects:{project.pk}:delete_user"
 
     asked = oauth_client.authorize_address(resource=resource(project), scope=mixed)
-    assert ticked(browser.open(asked)) == [f"projects:{project.pk}:delete_user"]
+    assert ticked_scopes(browser.open(asked)) == [f"projects:{project.pk}:delete_user"]
     asked = oauth_client.authorize_address(scope=mixed)
-    assert ticked(browser.open(asked)) == ["docs:read", "actions:*"]
+    assert ticked_scopes(browser.open(asked)) == ["docs:read", "actions:*"]
     # Without a resource, scopes of one project name it.
     asked = oauth_client.authorize_address(scope=f"openid projects:{project.pk}:*")
-    assert len(ticked(browser.open(asked))) == 2
+    assert len(ticked_scopes(browser.open(asked))) == 2
     # Nothing of it is about the project: all of its tools are offered, those that read are
     # selected, and the page says so.
     unknown = browser.open(
         oauth_client.authorize_address(resource=resource(project), scope="docs:read")
     )
-    assert ticked(unknown) == [f"projects:{project.pk}:list_users"]
+    assert ticked_scopes(unknown) == [f"projects:{project.pk}:list_users"]
     assert f"projects:{project.pk}:delete_user" in unknown.content.decode()
     assert "None of the scopes that the client requested exists here." in unknown.content.decode()
     # A tool that does not exist cannot be granted.
@@ -181,19 +181,19 @@ def test_a_tool_that_was_cleared_and_then_switched_off_is_not_granted_with_the_r
     scope = f"projects:{project.pk}:*"
     asked = oauth_client.authorize_address(resource=resource(project), scope=scope)
     page = browser.open(asked)
-    one, other = ticked(page)
+    one, other = ticked_scopes(page)
     project.tools.filter(name="delete_user").update(is_enabled=False)
     projects.touch(project.pk)
 
     again = browser.decide(page, scope=[one])
 
     assert "The tools of the project have changed." in again.content.decode()
-    assert ticked(again) == [one]
+    assert ticked_scopes(again) == [one]
     project.tools.filter(name="delete_user").update(is_enabled=True)
     projects.touch(project.pk)
     with_both = browser.decide(again, scope=[one])
     assert f'value="{other}"' in with_both.content.decode()
-    assert ticked(with_both) == [one]
+    assert ticked_scopes(with_both) == [one]
     assert "code" in answer(browser.decide(with_both, scope=[one]))
     assert Authorization.objects.get(client__client_id=oauth_client.client_id).scope == one
 
@@ -208,9 +208,7 @@ def test_strangers_see_one_page_for_projects_that_exist_and_those_that_do_not(
         asked = oauth_client.authorize_address(resource=f"{ORIGIN}/{project_id}", scope=None)
         response = browser.open(asked)
         location = response.get("Location", "")
-        return response.status_code, _without_noise(
-            response.content.decode() + location, project_id
-        )
+        return response.status_code, _remove_noise(response.content.decode() + location, project_id)
 
     for browser in (Browser(bo), Browser()):
         assert page(project.pk, browser) == page(UNKNOWN, browser)
@@ -220,7 +218,7 @@ def test_strangers_see_one_page_for_projects_that_exist_and_those_that_do_not(
     assert "Directory" not in text
 
 
-def _without_noise(text: str, project_id: str) -> str:
+def _remove_noise(text: str, project_id: str) -> str:
     noise = r'name="csrfmiddlewaretoken" value="[^"]*"|nonce="[^"]*"|<code>[0-9a-f]{32}</code>'
     text = re.sub(noise, "", text)
     return text.replace(project_id, "<id>")
@@ -252,12 +250,12 @@ def test_a_token_family_keeps_its_resource(
     code = oauth_client.code(browser, resource=resource(project), scope=everything)
 
     workspace = oauth_client.exchange(code, resource=f"{ORIGIN}/api/mcp")
-    assert refused(workspace) == (400, "invalid_target")
+    assert assert_refused(workspace) == (400, "invalid_target")
     other = oauth_client.exchange(code, resource=f"{ORIGIN}/{UNKNOWN}")
-    assert refused(other) == (400, "invalid_target")
+    assert assert_refused(other) == (400, "invalid_target")
     tokens = tokens_of(oauth_client.exchange(code, resource=resource(project)))
     foreign = oauth_client.refresh(tokens.refresh, resource=f"{ORIGIN}/api/mcp")
-    assert refused(foreign) == (400, "invalid_target")
+    assert assert_refused(foreign) == (400, "invalid_target")
     again = oauth_client.refresh(tokens.refresh, resource=f"{ORIGIN}/api/mcp/{project.pk}")
     assert tokens_of(again).scope == everything
 
@@ -272,12 +270,12 @@ def test_a_large_project_is_offered_as_a_whole(
 
     everything = f"projects:{project.pk}:*"
     page = browser.open(oauth_client.authorize_address(resource=resource(project), scope=None))
-    assert ticked(page) == []
+    assert ticked_scopes(page) == []
     assert "Show all 2 tools" in page.content.decode()
     assert "Can change data in: Directory." in page.content.decode()
     asked = oauth_client.authorize_address(resource=resource(project), scope=everything)
     page = browser.open(asked)
-    assert ticked(page) == [everything]
+    assert ticked_scopes(page) == [everything]
     code = answer(browser.decide(page))["code"]
     assert tokens_of(oauth_client.exchange(code)).scope == everything
 

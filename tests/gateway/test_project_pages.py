@@ -55,7 +55,7 @@ def browser_of(user: User) -> Http:
     return browser
 
 
-def entered(grant: Grant, **given: Any) -> dict[str, Any]:
+def form_fields(grant: Grant, **given: Any) -> dict[str, Any]:
     return {"organization": grant.organization.pk, "url": "", "text": ""} | given
 
 
@@ -63,9 +63,9 @@ def text_of(page: Any) -> str:
     return str(page.content.decode())
 
 
-def started(browser: Http, grant: Grant, described: Any, **given: Any) -> str:
+def start_project(browser: Http, grant: Grant, described: Any, **given: Any) -> str:
     """The address of the preview of a pasted document."""
-    page = browser.post(NEW, entered(grant, text=json.dumps(described), **given), follow=True)
+    page = browser.post(NEW, form_fields(grant, text=json.dumps(described), **given), follow=True)
     (_job, _found), (address, _moved) = page.redirect_chain
     return str(address)
 
@@ -76,7 +76,7 @@ def test_an_import_is_shown_in_full_before_it_is_saved(
     described = shop.document(servers=[{"url": "/v1"}, {"url": f"{site.url}/v1"}])
     described["paths"]["/bad"] = {"trace": {"operationId": "bad", "responses": {}}}
     described["paths"]["/items"]["get"]["deprecated"] = True
-    address = started(admin, grant, described)
+    address = start_project(admin, grant, described)
     shown = text_of(admin.get(address))
     for part in ("createItem", "POST /items", "Adds an item.", "3 tools", "tokens", "Deprecated"):
         assert part in shown
@@ -100,7 +100,7 @@ def test_an_import_is_shown_in_full_before_it_is_saved(
     assert f"/{project.pk}" in text_of(saved)
     assert (ImportDraft.objects.count(), PageJob.objects.count()) == (0, 0)
     assert SecurityEvent.objects.filter(kind="project_created", subject=project.pk).exists()
-    again = started(admin, grant, described)
+    again = start_project(admin, grant, described)
     twice = admin.post(again, form | {"target_url": site.url})
     assert "has a project of this name" in text_of(twice)
 
@@ -109,7 +109,7 @@ def test_who_imports_alone_may_let_requesters_approve_their_own_requests(
     admin: Http, grant: Grant, site: Site
 ) -> None:
     form = {"target_url": site.url, "authentication": "none", "policy": "default"}
-    addresses = [started(admin, grant, shop.document()) for _ in range(2)]
+    addresses = [start_project(admin, grant, shop.document()) for _ in range(2)]
     box = re.search(
         r'(?s)<input type="checkbox"\s+name="self_approval".*?>', text_of(admin.get(addresses[0]))
     )
@@ -138,7 +138,7 @@ def test_requesters_approving_their_own_is_offered_where_no_other_person_could_a
 ) -> None:
     user = User.objects.create_user("other@example.com", is_active=is_active)
     Membership.objects.create(user=user, organization=grant.organization, role=role)
-    shown = text_of(admin.get(started(admin, grant, shop.document())))
+    shown = text_of(admin.get(start_project(admin, grant, shop.document())))
     assert ('name="self_approval"' in shown) == is_alone
 
 
@@ -146,7 +146,7 @@ def test_requesters_approving_their_own_is_offered_where_no_other_person_could_a
 def test_an_import_of_more_than_a_page_says_how_many_tools_some_clients_show(
     admin: Http, grant: Grant, monkeypatch: pytest.MonkeyPatch, limit: str, fits: int
 ) -> None:
-    address = started(admin, grant, shop.document())
+    address = start_project(admin, grant, shop.document())
     assert "of these tools" not in text_of(admin.get(address))
     monkeypatch.setattr(paging, limit, fits)
     assert "show about 2 of these tools" in text_of(admin.get(address))
@@ -164,9 +164,9 @@ def test_an_import_says_how_many_tools_with_described_results_are_on_the_first_p
         for number in range(40)
     }
     described = shop.document(paths=paths)
-    address = started(admin, grant, described)
+    address = start_project(admin, grant, described)
     monkeypatch.setattr(paging, "PAGE_BYTES", limit)
-    with shop.endpoint(grant, shop.created(grant, site, described)) as mcp:
+    with shop.endpoint(grant, shop.create_project(grant, site, described)) as mcp:
         listed = len(mcp.tool_names())
     assert listed < 40
     assert f"show about {listed} of these tools" in text_of(admin.get(address))
@@ -183,14 +183,14 @@ def test_a_preview_lists_as_much_of_a_large_document_as_a_page_can_show(
     servers = [{"url": f"https://s{number}.example"} for number in range(2_000)]
     hooks = {f"h{number}": {} for number in range(2_000)}
     described = with_operations(600, servers=servers, webhooks=hooks)
-    shown = text_of(admin.get(started(admin, grant, described)))
+    shown = text_of(admin.get(start_project(admin, grant, described)))
     assert "600 tools" in shown
     assert (shown.count("<code>GET /p"), shown.count("webhook h")) == (500, 500)
     assert shown.count("https://s") < 510
     assert "100 more are not listed here." in shown
     assert "1500 more are not listed here." in shown
-    project = shop.created(grant, site, with_operations(1))
-    changed = started(admin, grant, described, project=project.pk)
+    project = shop.create_project(grant, site, with_operations(1))
+    changed = start_project(admin, grant, described, project=project.pk)
     difference = text_of(admin.get(changed))
     assert difference.count("<code>GET /p") == 500
     assert "99 more are not listed here." in difference
@@ -203,9 +203,9 @@ def test_an_organization_has_one_document_read_on_a_page_at_a_time(
 ) -> None:
     colleague = User.objects.create_user("colleague@example.com")
     Membership.objects.create(user=colleague, organization=grant.organization, role=Role.ADMIN)
-    other = grants.granted()
+    other = grants.make_grant()
     own, of_colleague, of_other = (
-        (browser, started(browser, whose, with_operations(1)))
+        (browser, start_project(browser, whose, with_operations(1)))
         for browser, whose in (
             (admin, grant), (browser_of(colleague), grant), (browser_of(other.user), other),
         )
@@ -242,24 +242,24 @@ def test_an_organization_reads_documents_within_its_time_of_a_day(
     admin: Http, grant: Grant, settings: Any
 ) -> None:
     settings.HALO_KNOWLEDGE_DAILY_SECONDS = 60
-    other, clock = grants.granted(), count(step=15)
+    other, clock = grants.make_grant(), count(step=15)
     with patch("workspace.reading_budget.time", SimpleNamespace(monotonic=lambda: next(clock))):
         for _ in range(3):
-            started(admin, grant, shop.document())
-        refused = text_of(admin.post(NEW, entered(grant, text=shop.text()), follow=True))
+            start_project(admin, grant, shop.document())
+        refused = text_of(admin.post(NEW, form_fields(grant, text=shop.text()), follow=True))
         assert "used up the time to read documents for today" in refused
         of_other = browser_of(other.user)
-        assert of_other.get(started(of_other, other, shop.document())).status_code == 200
+        assert of_other.get(start_project(of_other, other, shop.document())).status_code == 200
 
 
 @pytest.mark.parametrize("is_new", [True, False])
 def test_an_import_reads_its_document_once(
     admin: Http, grant: Grant, site: Site, *, is_new: bool
 ) -> None:
-    project = None if is_new else shop.created(grant, site)
+    project = None if is_new else shop.create_project(grant, site)
     given = {} if project is None else {"project": project.pk}
     with patch.object(process, "read", wraps=process.read) as read:
-        address = started(admin, grant, with_operations(2), **given)
+        address = start_project(admin, grant, with_operations(2), **given)
         assert admin.get(address).status_code == 200
         form = {"name": "Two", "target_url": "https://x.example", "authentication": "none"}
         saved = save(admin, address, form | {"policy": "default"} if is_new else {})
@@ -303,7 +303,7 @@ def test_a_document_of_too_many_operations_is_refused_before_they_are_read(
     admin: Http, grant: Grant
 ) -> None:
     text = json.dumps(with_operations(5_001))
-    page = admin.post(NEW, entered(grant, text=text), follow=True)
+    page = admin.post(NEW, form_fields(grant, text=text), follow=True)
     assert "The document has more than 5,000 operations. Split it." in text_of(page)
     assert not ImportDraft.objects.exists()
 
@@ -315,7 +315,7 @@ def test_what_is_no_document_is_refused_with_a_sentence(
     admin: Http, grant: Grant, content: bytes
 ) -> None:
     upload = SimpleUploadedFile("api.json", content)
-    page = admin.post(NEW, entered(grant, upload=upload), follow=True)
+    page = admin.post(NEW, form_fields(grant, upload=upload), follow=True)
     assert 'role="alert"' in text_of(page)
     assert "document" in text_of(page)
     assert not ImportDraft.objects.exists()
@@ -325,13 +325,13 @@ def test_a_document_is_fetched_by_the_guarded_client(
     admin: Http, grant: Grant, site: Site, settings: Any
 ) -> None:
     site.script(sites.saying(shop.document()), sites.saying({}, 404))
-    page = admin.post(NEW, entered(grant, url=f"{site.url}/openapi.json"))
+    page = admin.post(NEW, form_fields(grant, url=f"{site.url}/openapi.json"))
     assert page.status_code == 302
     assert ImportDraft.objects.get().fields["document_url"] == f"{site.url}/openapi.json"
-    assert "answered 404" in text_of(admin.post(NEW, entered(grant, url=site.url), follow=True))
+    assert "answered 404" in text_of(admin.post(NEW, form_fields(grant, url=site.url), follow=True))
     settings.HALO_GATEWAY_PRIVATE_HOSTS = frozenset()
     for url in (site.url, "http://169.254.169.254/", "file:///etc/passwd", "http://[x"):
-        page = admin.post(NEW, entered(grant, url=url), follow=True)
+        page = admin.post(NEW, form_fields(grant, url=url), follow=True)
         assert "could not be fetched" in text_of(page)
     assert len(site.seen) == 2
 
@@ -339,7 +339,7 @@ def test_a_document_is_fetched_by_the_guarded_client(
 def test_a_changed_document_is_shown_as_a_difference_and_changed_tools_wait(
     admin: Http, grant: Grant, site: Site
 ) -> None:
-    project = shop.created(grant, site)
+    project = shop.create_project(grant, site)
     described = shop.document()
     items = described["paths"]["/items"]
     items["get"]["parameters"][0]["required"] = True
@@ -347,7 +347,7 @@ def test_a_changed_document_is_shown_as_a_difference_and_changed_tools_wait(
     # Another path under its operationId is the same tool; another operationId is, too.
     described["paths"]["/things/{id}"] = described["paths"].pop("/items/{id}")
     items["post"]["operationId"] = "addItem"
-    address = started(admin, grant, described, project=project.pk)
+    address = start_project(admin, grant, described, project=project.pk)
     shown = text_of(admin.get(address))
     assert "The argument q became required." in shown
     assert "The request is GET /things/{id}. It was GET /items/{id}." in shown
@@ -375,7 +375,7 @@ def test_a_changed_document_is_shown_as_a_difference_and_changed_tools_wait(
 
 
 def test_a_review_is_of_the_change_that_was_shown(admin: Http, grant: Grant, site: Site) -> None:
-    project = shop.created(grant, site)
+    project = shop.create_project(grant, site)
     seen = {}
     for path in ("/first", "/second"):
         described = shop.document()
@@ -399,7 +399,7 @@ def test_a_review_is_of_the_change_that_was_shown(admin: Http, grant: Grant, sit
 def test_credentials_are_entered_tested_and_removed_and_never_shown(
     admin: Http, grant: Grant, site: Site
 ) -> None:
-    project = shop.created(grant, site, shop.secured(BEARER))
+    project = shop.create_project(grant, site, shop.secured_document(BEARER))
     page = f"/projects/{project.pk}/credentials"
     assert "Missing" in text_of(admin.get(page))
     missing = text_of(admin.post(f"{page}/test", follow=True))
@@ -429,7 +429,7 @@ def test_credentials_are_entered_tested_and_removed_and_never_shown(
 def test_no_page_says_that_a_credential_works_which_cannot_be_decrypted(
     admin: Http, grant: Grant, site: Site, settings: Any
 ) -> None:
-    project = shop.created(grant, site, shop.secured(BEARER))
+    project = shop.create_project(grant, site, shop.secured_document(BEARER))
     scheme = credentials.schemes_of(project)[0]
     row = credentials.store(project, grant.user, scheme, SECRET)
     UpstreamCredential.objects.update(state=UpstreamCredential.State.WORKS)
@@ -451,7 +451,7 @@ def test_no_page_says_that_a_credential_works_which_cannot_be_decrypted(
 def test_members_use_projects_and_only_admins_change_them(
     admin: Http, member: Http, grant: Grant, site: Site
 ) -> None:
-    project = shop.created(grant, site, shop.secured(BEARER))
+    project = shop.create_project(grant, site, shop.secured_document(BEARER))
     place = f"/projects/{project.pk}"
     assert "Shop" in text_of(member.get("/projects"))
     assert "New project" not in text_of(member.get("/projects"))
@@ -477,21 +477,21 @@ def test_members_use_projects_and_only_admins_change_them(
 def test_strangers_get_the_same_answer_for_a_project_as_for_none(
     admin: Http, grant: Grant, site: Site
 ) -> None:
-    project = shop.created(grant, site)
-    draft = started(admin, grant, shop.document(), project=project.pk)
-    stranger = browser_of(grants.granted().user)
+    project = shop.create_project(grant, site)
+    draft = start_project(admin, grant, shop.document(), project=project.pk)
+    stranger = browser_of(grants.make_grant().user)
     for path in ("", "/settings", "/tools", "/delete", "/credentials", "/credentials/test"):
         for key in (project.pk, "prj_" + "a" * 22, "prj_x%00", "..%2f"):
             for send in (stranger.get, stranger.post):
                 assert send(f"/projects/{key}{path}").status_code in {404, 405}, path
     assert stranger.get(f"{NEW}?project={project.pk}").status_code == 404
-    assert stranger.post(NEW, entered(grant, project=project.pk, text="{}")).status_code in {
+    assert stranger.post(NEW, form_fields(grant, project=project.pk, text="{}")).status_code in {
         400,
         404,
     }
     assert stranger.get(draft).status_code == 404
     assert stranger.post(draft).status_code == 404
-    foreign = stranger.post(NEW, entered(grant, text=shop.text()))
+    foreign = stranger.post(NEW, form_fields(grant, text=shop.text()))
     assert foreign.status_code == 400
     assert "Shop" not in text_of(stranger.get("/projects"))
     assert Http().get(f"/projects/{project.pk}")["Location"].startswith("/signin")
@@ -500,7 +500,7 @@ def test_strangers_get_the_same_answer_for_a_project_as_for_none(
 def test_an_import_is_no_longer_open_to_who_is_no_admin_any_more(
     admin: Http, grant: Grant, site: Site
 ) -> None:
-    draft = started(admin, grant, shop.document(servers=[{"url": f"{site.url}/v1"}]))
+    draft = start_project(admin, grant, shop.document(servers=[{"url": f"{site.url}/v1"}]))
     form = {"name": "Shop", "target_url": f"{site.url}/v1", "authentication": "none"}
     form |= {"policy": "default"}
     rows = Membership.objects.filter(pk=grant.membership.pk)
@@ -513,7 +513,7 @@ def test_an_import_is_no_longer_open_to_who_is_no_admin_any_more(
 
 
 def test_settings_change_and_a_project_is_deleted(admin: Http, grant: Grant, site: Site) -> None:
-    project = shop.created(grant, site, shop.secured(BEARER))
+    project = shop.create_project(grant, site, shop.secured_document(BEARER))
     scheme = credentials.schemes_of(project)[0]
     credentials.store(project, grant.user, scheme, SECRET)
     page = f"/projects/{project.pk}/settings"

@@ -70,7 +70,7 @@ def token(project: Project, ada: User) -> str:
 
 @pytest.fixture
 def client(project: Project, token: str) -> McpClient:
-    return project_rows.client(f"/{project.pk}", token).at(Revision.V2024_11_05)
+    return project_rows.client(f"/{project.pk}", token).with_revision(Revision.V2024_11_05)
 
 
 def test_initialize_and_the_list_are_the_bodies_of_the_document(client: McpClient) -> None:
@@ -87,7 +87,9 @@ def test_initialize_and_the_list_are_the_bodies_of_the_document(client: McpClien
 def test_later_revisions_are_negotiated_and_offer_tools_only(
     client: McpClient, revision: Revision
 ) -> None:
-    reply = client.at(revision).request("initialize", {**INITIALIZE, "protocolVersion": revision})
+    reply = client.with_revision(revision).request(
+        "initialize", {**INITIALIZE, "protocolVersion": revision}
+    )
 
     assert reply.result["protocolVersion"] == revision
     tasks: Any = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
@@ -100,7 +102,7 @@ def test_later_revisions_are_negotiated_and_offer_tools_only(
 
 
 def test_the_newest_revision_discovers_and_lists(client: McpClient) -> None:
-    newest = client.at(Revision.V2026_07_28)
+    newest = client.with_revision(Revision.V2026_07_28)
 
     assert newest.request("server/discover").result["capabilities"]["tools"] is not None
     assert newest.tool_names() == ["list_users"]
@@ -114,7 +116,7 @@ def test_the_errors_are_those_of_the_table(client: McpClient, settings: Any) -> 
     assert client.send({"jsonrpc": "1.0", "id": 1, "method": "ping"}).code == -32600
     assert client.request("no/such").code == -32601
     assert (client.call("no_such").code, client.call("no_such").status) == (-32601, 200)
-    assert client.at(Revision.V2026_07_28).call("no_such").code == -32602
+    assert client.with_revision(Revision.V2026_07_28).call("no_such").code == -32602
 
     invalid = client.call("list_users", {"limit": "ten"})
 
@@ -133,7 +135,7 @@ def test_the_errors_are_those_of_the_table(client: McpClient, settings: Any) -> 
 def test_the_alias_is_the_same_surface_with_metadata_of_its_own(
     client: McpClient, project: Project
 ) -> None:
-    alias = client.through(project_rows.to(f"/api/mcp/{project.pk}"))
+    alias = client.with_transport(project_rows.path_transport(f"/api/mcp/{project.pk}"))
 
     assert alias.request("initialize", INITIALIZE).body == INITIALIZED
     challenge = alias.holding(None).request("ping").headers["www-authenticate"]
@@ -201,7 +203,9 @@ def test_a_token_is_refused_at_every_other_resource(
     other = project_rows.project(acme, ada, name="Other")
 
     for path in (f"/{other.pk}", f"/{UNKNOWN}", "/api/mcp"):
-        assert client.through(project_rows.to(path)).request("ping").status == 401, path
+        assert (
+            client.with_transport(project_rows.path_transport(path)).request("ping").status == 401
+        ), path
 
 
 def _end(how: str, project: Project, ada: User) -> None:

@@ -21,17 +21,17 @@ DECEMBER = datetime(2026, 12, 1, tzinfo=UTC)
 
 @pytest.mark.django_db(transaction=True)
 def test_threads_at_once_cannot_take_more_than_the_quota() -> None:
-    organization = grants.granted().organization
+    organization = grants.make_grant().organization
     Plan.objects.create(organization=organization, monthly_calls=25)
 
-    def taken(_number: int) -> bool:
+    def take(_number: int) -> bool:
         try:
             return quota.take(organization.pk)
         finally:
             connection.close()
 
     with ThreadPoolExecutor(12) as pool:
-        results = list(pool.map(taken, range(60)))
+        results = list(pool.map(take, range(60)))
     assert results.count(True) == 25
     assert quota.usage(organization.pk) == quota.QuotaUsage(25, 25)
 
@@ -61,7 +61,7 @@ def test_an_organization_without_a_plan_has_the_default(grant: Grant, settings: 
     Plan.objects.filter(pk=plan.pk).update(monthly_calls=None)
     assert quota.take(place)
     assert quota.usage(place) == quota.QuotaUsage(2, None)
-    stranger = grants.granted().organization.pk
+    stranger = grants.make_grant().organization.pk
     assert quota.usage(stranger).used == 0
 
 

@@ -19,18 +19,18 @@ from tests.gateway import shop
 
 
 @pytest.fixture(autouse=True)
-def _in_a_process() -> Iterator[None]:
-    with document_reader.in_a_process():
+def _reading_process() -> Iterator[None]:
+    with document_reader.read_in_a_process():
         yield
 
 
-def signed_in(grant: Grant) -> Client:
+def sign_in(grant: Grant) -> Client:
     browser = Client()
     browser.force_login(grant.user)
     return browser
 
 
-def sent(browser: Client, grant: Grant, described: Any) -> Any:
+def upload_document(browser: Client, grant: Grant, described: Any) -> Any:
     upload = SimpleUploadedFile("api.json", json.dumps(described).encode())
     form = {"organization": grant.organization.pk, "url": "", "text": "", "upload": upload}
     return browser.post("/projects/new", form)
@@ -44,7 +44,7 @@ def problem(browser: Client, page: Any) -> str:
 
 def test_the_reading_process_has_no_secrets_of_the_server(grant: Grant) -> None:
     with patch("subprocess.Popen", wraps=subprocess.Popen) as started:
-        page = sent(signed_in(grant), grant, shop.document())
+        page = upload_document(sign_in(grant), grant, shop.document())
     assert page.status_code == 302
     assert [call.kwargs["env"] for call in started.call_args_list] == [{}]
 
@@ -56,10 +56,10 @@ def test_a_document_that_takes_too_much_memory_is_refused_with_a_sentence(grant:
         return command("tests.gateway.little_memory", content, seconds=seconds)
 
     with patch.object(limited_process, "run", with_little_memory):
-        browser = signed_in(grant)
-        assert sent(browser, grant, shop.document()).status_code == 302
+        browser = sign_in(grant)
+        assert upload_document(browser, grant, shop.document()).status_code == 302
         assert ImportDraft.objects.count() == 1
-        page = sent(browser, grant, shop.document(**{"x-more": [[]] * 1_000_000}))
+        page = upload_document(browser, grant, shop.document(**{"x-more": [[]] * 1_000_000}))
     assert "Reading the document took too much time or memory." in problem(browser, page)
     assert ImportDraft.objects.count() == 1
 
@@ -67,15 +67,15 @@ def test_a_document_that_takes_too_much_memory_is_refused_with_a_sentence(grant:
 def test_a_document_that_takes_too_long_is_refused_and_leaves_nothing(
     grant: Grant, site: Site
 ) -> None:
-    project = shop.created(grant, site)
+    project = shop.create_project(grant, site)
     command = limited_process.run
 
-    def at_once(module: str, content: bytes, **_more: float) -> bytes:
+    def run_with_short_limit(module: str, content: bytes, **_more: float) -> bytes:
         return command(module, content, seconds=0.001)
 
-    with patch.object(limited_process, "run", at_once):
-        browser = signed_in(grant)
-        page = sent(browser, grant, shop.document())
+    with patch.object(limited_process, "run", run_with_short_limit):
+        browser = sign_in(grant)
+        page = upload_document(browser, grant, shop.document())
     assert "Reading the document took too much time or memory." in problem(browser, page)
     assert ImportDraft.objects.count() == 0
     assert Project.objects.get() == project
@@ -87,8 +87,8 @@ def test_a_document_of_much_work_is_refused_with_a_sentence(grant: Grant) -> Non
     body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Node1"}}}}
     paths = {f"/{index}": {"put": {"requestBody": body, "responses": {}}} for index in range(200)}
     described = shop.document(paths=paths, components={"schemas": dict.fromkeys(names, links)})
-    browser = signed_in(grant)
-    page = sent(browser, grant, described)
+    browser = sign_in(grant)
+    page = upload_document(browser, grant, described)
     assert "The document is too large to be read" in problem(browser, page)
 
 
@@ -96,7 +96,7 @@ def test_a_document_of_much_work_is_refused_with_a_sentence(grant: Grant) -> Non
 def test_a_preview_of_a_document_that_cannot_be_read_again_says_so(
     grant: Grant, site: Site, *, is_of_project: bool
 ) -> None:
-    project = shop.created(grant, site) if is_of_project else None
+    project = shop.create_project(grant, site) if is_of_project else None
     draft = ImportDraft.objects.create(
         organization=grant.organization,
         project=project,
@@ -106,7 +106,7 @@ def test_a_preview_of_a_document_that_cannot_be_read_again_says_so(
     )
     address = f"/projects/imports/{draft.pk}"
     form = {"name": "Tea", "target_url": site.url, "authentication": "none", "policy": "default"}
-    browser = signed_in(grant)
+    browser = sign_in(grant)
     assert browser.get(address).status_code == 200
     with patch.object(limited_process, "run", return_value=b""):
         pages = [browser.get(address), browser.post(address, form)]
@@ -117,15 +117,15 @@ def test_a_preview_of_a_document_that_cannot_be_read_again_says_so(
 
 
 def test_a_person_has_one_document_read_again_at_a_time(grant: Grant, site: Site) -> None:
-    other = grants.granted()
+    other = grants.make_grant()
     text, fields = json.dumps(shop.document()), {"document_url": ""}
     address_of = {}
     for one in (grant, other):
-        project = shop.created(one, site)
+        project = shop.create_project(one, site)
         given = {"organization": one.organization, "project": project, "user": one.user}
         draft = ImportDraft.objects.create(text=text, fields=fields, **given)
         address_of[one.user] = f"/projects/imports/{draft.pk}"
-    second, others = signed_in(grant), signed_in(other)
+    second, others = sign_in(grant), sign_in(other)
     command, answers = limited_process.run, []
 
     def while_others_ask(module: str, content: bytes, *, seconds: float) -> bytes:
@@ -135,7 +135,7 @@ def test_a_person_has_one_document_read_again_at_a_time(grant: Grant, site: Site
         return command(module, content, seconds=seconds)
 
     with patch.object(limited_process, "run", while_others_ask):
-        first = signed_in(grant).get(address_of[grant.user])
+        first = sign_in(grant).get(address_of[grant.user])
     assert first.status_code == 200
     refused, shown = answers
     assert (refused.status_code, shown.status_code) == (429, 200)

@@ -45,14 +45,16 @@ PAGED = [
 ]
 
 
-def answered(opened: Shop, tool: str = "listItems", arguments: Any = None, **headers: str) -> Any:
+def call_with_headers(
+    opened: Shop, tool: str = "listItems", arguments: Any = None, **headers: str
+) -> Any:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     opened.site.script(sites.saying([{"id": 1}], headers=named))
     return opened.mcp.call(tool, arguments or {}).result
 
 
 def test_a_read_has_its_version_and_its_totals(open_shop: Shop) -> None:
-    result = answered(open_shop, ETag='"v3"', X_Total_Count="57", X_Powered_By="Tests")
+    result = call_with_headers(open_shop, ETag='"v3"', X_Total_Count="57", X_Powered_By="Tests")
     shown = {"etag": '"v3"', "x-total-count": "57"}
     assert result["_meta"]["responseHeaders"] == shown
     body, line = (block["text"] for block in result["content"])
@@ -75,14 +77,16 @@ def test_a_change_without_a_body_says_what_was_made(open_shop: Shop, status: int
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
 def test_every_revision_has_the_line_and_meta(open_shop: Shop, revision: Revision) -> None:
     open_shop.site.script(sites.saying({"id": "7"}, headers={"ETag": '"v3"'}))
-    reply = open_shop.mcp.at(revision).call("getItem", {"id": "7"})
+    reply = open_shop.mcp.with_revision(revision).call("getItem", {"id": "7"})
     conforms(reply.result, revision, "CallToolResult")
     assert reply.result["_meta"]["responseHeaders"] == {"etag": '"v3"'}
     assert reply.result["content"][-1]["text"] == 'Response headers: etag: "v3"'
 
 
 def test_an_answer_without_such_headers_is_its_body_alone(open_shop: Shop) -> None:
-    result = answered(open_shop, Set_Cookie="session=abc", WWW_Authenticate="Basic", Server="x")
+    result = call_with_headers(
+        open_shop, Set_Cookie="session=abc", WWW_Authenticate="Basic", Server="x"
+    )
     assert len(result["content"]) == 1
     assert "_meta" not in result
 
@@ -97,10 +101,10 @@ def test_headers_that_the_document_declares_are_shown_but_never_cookies(
         "WWW-Authenticate": header,
         "Content-Type": header,
     }
-    project = shop.created(grant, site, listing([], headers=declared))
+    project = shop.create_project(grant, site, listing([], headers=declared))
     with shop.endpoint(grant, project) as mcp:
         opened = Shop(grant, site, project, mcp)
-        result = answered(
+        result = call_with_headers(
             opened, X_RateLimit_Left="9", Set_Cookie="session=abc", WWW_Authenticate="Basic"
         )
     assert result["_meta"]["responseHeaders"] == {"x-ratelimit-left": "9"}
@@ -131,12 +135,12 @@ NEXT: dict[str, tuple[dict[str, Any], str, dict[str, Any] | None]] = {
 
 
 def test_the_next_page_is_arguments_of_the_same_tool(grant: shop.Grant, site: Site) -> None:
-    project = shop.created(grant, site, listing(PAGED))
+    project = shop.create_project(grant, site, listing(PAGED))
     with shop.endpoint(grant, project) as mcp:
         opened = Shop(grant, site, project, mcp)
         for case, (arguments, link, changed) in NEXT.items():
             header = f'</v1/items>; rel="first", <{link}>; title="a, b"; rel="last next"'
-            result = answered(opened, arguments=arguments, Link=header)
+            result = call_with_headers(opened, arguments=arguments, Link=header)
             assert result["_meta"].get("nextPage") == changed, case
             line = result["content"][-1]["text"]
             assert "rel=" in result["_meta"]["responseHeaders"]["link"], case
@@ -144,7 +148,7 @@ def test_the_next_page_is_arguments_of_the_same_tool(grant: shop.Grant, site: Si
             if changed is None:
                 continue
             # As they are: null is for an argument that is left out.
-            again = answered(opened, arguments={**arguments, **changed})
+            again = call_with_headers(opened, arguments={**arguments, **changed})
             assert again["isError"] is False, case
             wanted = link.partition("?")[2]
             sent = opened.site.seen[-1].query
@@ -166,7 +170,7 @@ def test_the_next_page_is_arguments_of_the_same_tool(grant: shop.Grant, site: Si
     ],
 )
 def test_what_is_no_link_to_a_next_page_is_shown_alone(open_shop: Shop, link: str) -> None:
-    result = answered(open_shop, Link=link)
+    result = call_with_headers(open_shop, Link=link)
     assert result["isError"] is False
     assert "nextPage" not in result["_meta"]
 
@@ -177,18 +181,18 @@ def test_the_key_of_the_api_is_in_no_header_and_no_argument(grant: shop.Grant, s
         "securitySchemes": {"key": {"type": "apiKey", "in": "query", "name": "k"}}
     }
     described["security"] = [{"key": []}]
-    project = shop.created(grant, site, described)
+    project = shop.create_project(grant, site, described)
     (scheme,) = credentials.schemes_of(project)
     credentials.store(project, grant.user, scheme, SECRET)
     with shop.endpoint(grant, project) as mcp:
         opened = Shop(grant, site, project, mcp)
-        result = answered(
+        result = call_with_headers(
             opened,
             ETag=f'"{SECRET}"',
             Location=f"https://u:p@x.example/a?token=t1#f-{SECRET}",
             Link=f'<?page=2&k={SECRET}>; rel="next"',
         )
-        leaking = answered(opened, Link=f'<?q={SECRET}>; rel="next"')
+        leaking = call_with_headers(opened, Link=f'<?q={SECRET}>; rel="next"')
     assert SECRET not in json.dumps([result, leaking])
     assert result["_meta"]["nextPage"] == {"page": 2}
     assert result["_meta"]["responseHeaders"]["location"] == "https://x.example/a?token=***"

@@ -77,7 +77,7 @@ def project(grant: Grant, site: Site) -> Project:
     described["paths"]["/items"]["get"]["parameters"] = [
         {"name": "key", "in": "query", "schema": {**TEXT, "format": "password"}}
     ]
-    return shop.created(grant, site, described)
+    return shop.create_project(grant, site, described)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.drivers.fake_vendors.site import Site, serving
 from tests.drivers.grants import Grant
 from tests.drivers.shown_forms import forms_of, save
 from tests.gateway import shop
-from tests.gateway.test_project_pages import browser_of, started, text_of
+from tests.gateway.test_project_pages import browser_of, start_project, text_of
 from tools_registry.vendors.slots import Slots
 
 BEARER = {"type": "http", "scheme": "bearer"}
@@ -41,7 +41,7 @@ def admin(grant: Grant) -> Http:
 
 def with_server(*servers: Any, secure: bool = False, on: str = "operation") -> dict[str, Any]:
     """The shop, whose `createItem` has servers: its own, or those of its path."""
-    described = shop.secured(BEARER) if secure else shop.document()
+    described = shop.secured_document(BEARER) if secure else shop.document()
     path = described["paths"]["/items"]
     if on == "path":
         described["paths"]["/uploads"] = {"post": path.pop("post"), "servers": [*servers]}
@@ -65,9 +65,9 @@ def test_a_server_at_another_address_is_used_once_an_admin_confirmed_it(
     declared = {"url": "http://{host}/{area}/files/", "variables": variables}
     described = with_server(declared, on=on)
     described["servers"] = [{"url": f"{site.url}/v1"}]
-    shown = text_of(admin.get(started(admin, grant, described)))
+    shown = text_of(admin.get(start_project(admin, grant, described)))
     assert f"<code>{files.url}/eu/files</code>: createItem" in shown
-    project = shop.created(grant, site, described)
+    project = shop.create_project(grant, site, described)
     path = "/uploads" if on == "path" else "/items"
     with shop.endpoint(grant, project) as mcp:
         assert mcp.tool_names() == ["getItem", "listItems"]
@@ -90,7 +90,9 @@ def test_a_server_at_another_address_is_used_once_an_admin_confirmed_it(
 def test_an_admin_enters_the_server_of_their_region(
     grant: Grant, admin: Http, site: Site, files: Site
 ) -> None:
-    project = shop.created(grant, site, with_server({"url": "https://{region}.files.example"}))
+    project = shop.create_project(
+        grant, site, with_server({"url": "https://{region}.files.example"})
+    )
     unknown = confirm(admin, project)
     assert unknown.status_code == 400
     assert "Calls cannot go to this URL" in text_of(unknown)
@@ -117,7 +119,7 @@ def test_a_server_at_the_same_address_needs_no_confirmation(
 ) -> None:
     described = with_server({"url": declared.replace("{site}", site.url.upper())})
     described["paths"]["/items"]["post"]["servers"][0]["url"] = declared.replace("{site}", site.url)
-    with shop.endpoint(grant, shop.created(grant, site, described)) as mcp:
+    with shop.endpoint(grant, shop.create_project(grant, site, described)) as mcp:
         mcp.call("createItem", {"title": "Ink"})
     assert [seen.path for seen in site.seen] == [sent_to]
 
@@ -126,7 +128,7 @@ def test_a_server_of_the_document_is_what_the_target_url_stands_for(
     grant: Grant, site: Site
 ) -> None:
     described = with_server({"url": "https://eu.shop.example"}, {"url": "https://shop.example/v1/"})
-    with shop.endpoint(grant, shop.created(grant, site, described)) as mcp:
+    with shop.endpoint(grant, shop.create_project(grant, site, described)) as mcp:
         mcp.call("createItem", {"title": "Ink"})
     assert [seen.path for seen in site.seen] == ["/v1/items"]
 
@@ -136,7 +138,7 @@ def test_no_spelling_makes_another_address_the_same(
     grant: Grant, site: Site, files: Site, declared: str
 ) -> None:
     url = declared.replace("{host}", files.url.removeprefix("http://"))
-    with shop.endpoint(grant, shop.created(grant, site, with_server({"url": url}))) as mcp:
+    with shop.endpoint(grant, shop.create_project(grant, site, with_server({"url": url}))) as mcp:
         assert "createItem" not in mcp.tool_names()
         assert mcp.call("createItem", {"title": "Ink"}).error["data"]["layer"] == "tool"
     assert files.seen == site.seen == []
@@ -145,7 +147,7 @@ def test_no_spelling_makes_another_address_the_same(
 def test_a_credential_goes_only_to_addresses_that_were_confirmed_when_it_was_entered(
     grant: Grant, admin: Http, site: Site, files: Site
 ) -> None:
-    project = shop.created(grant, site, with_server({"url": files.url}, secure=True))
+    project = shop.create_project(grant, site, with_server({"url": files.url}, secure=True))
     (scheme,) = credentials.schemes_of(project)
     credentials.store(project, grant.user, scheme, "entered-before")
     confirm(admin, project)
@@ -176,7 +178,7 @@ def test_the_target_url_is_parsed_once_for_the_servers_of_all_operations(
         get = {"operationId": f"part{number}", "responses": {}}
         servers_of_path = [{"url": f"/area{number}"}]
         described["paths"][f"/parts/{number}"] = {"servers": servers_of_path, "get": get}
-    project = shop.created(grant, site, described)
+    project = shop.create_project(grant, site, described)
     with patch.object(servers, "origin", wraps=servers.origin) as parse:
         page = text_of(admin.get(f"/projects/{project.pk}/servers"))
     assert f"<code>{files.url}</code>" in page
@@ -187,7 +189,7 @@ def test_the_target_url_is_parsed_once_for_the_servers_of_all_operations(
 def test_private_hosts_and_limits_are_those_of_the_server(
     grant: Grant, admin: Http, site: Site, files: Site, settings: Any
 ) -> None:
-    project = shop.created(grant, site, with_server({"url": files.url}))
+    project = shop.create_project(grant, site, with_server({"url": files.url}))
     confirm(admin, project)
     taken = patch.object(Slots, "acquire", autospec=True, side_effect=Slots.acquire)
     with shop.endpoint(grant, project) as mcp, taken as acquire:
@@ -208,7 +210,7 @@ def test_private_hosts_and_limits_are_those_of_the_server(
 def test_an_approval_is_of_a_call_to_the_server_that_was_shown(
     grant: Grant, admin: Http, site: Site, files: Site
 ) -> None:
-    project = shop.created(grant, site, with_server({"url": files.url}), policy="default")
+    project = shop.create_project(grant, site, with_server({"url": files.url}), policy="default")
     projects.change(project, grant.user, servers={files.url: f"{files.url}/a"})
     Project.objects.update(self_approval=True)
     path = f"/{project.pk}"
@@ -232,9 +234,9 @@ def test_an_approval_is_of_a_call_to_the_server_that_was_shown(
 def test_a_tool_that_an_import_sends_elsewhere_waits_for_a_review_and_a_confirmation(
     grant: Grant, admin: Http, site: Site, files: Site
 ) -> None:
-    project = shop.created(grant, site)
+    project = shop.create_project(grant, site)
     described = with_server({"url": files.url})
-    address = started(admin, grant, described, project=project.pk)
+    address = start_project(admin, grant, described, project=project.pk)
     shown = text_of(admin.get(address))
     assert f"Calls go to {files.url}. They went to the target URL." in shown
     save(admin, address, {})
@@ -252,7 +254,7 @@ def test_a_tool_that_an_import_sends_elsewhere_waits_for_a_review_and_a_confirma
 def test_a_form_that_was_opened_before_another_change_confirms_nothing(
     grant: Grant, admin: Http, site: Site, files: Site
 ) -> None:
-    project = shop.created(grant, site, with_server({"url": files.url}))
+    project = shop.create_project(grant, site, with_server({"url": files.url}))
     page = f"/projects/{project.pk}/servers"
     (old,) = (one for one in forms_of(admin, page) if one.action == page)
     confirm(admin, project, url_0=f"{files.url}/first")
@@ -281,7 +283,7 @@ def test_the_command_confirms_servers_and_names_the_others(
 def test_a_stored_tool_has_the_members_that_the_version_before_reads(
     grant: Grant, site: Site
 ) -> None:
-    project = shop.created(grant, site, with_server({"url": f"{site.url}/files"}))
+    project = shop.create_project(grant, site, with_server({"url": f"{site.url}/files"}))
     stored = {tool.name: tool.operation for tool in project.tools.all()}
     assert stored["createItem"]["servers"] == [f"{site.url}/files"]
     assert stored["listItems"]["servers"] == []

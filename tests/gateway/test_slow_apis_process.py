@@ -16,7 +16,7 @@ from tests.drivers.fake_vendors import site as sites
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.fixture_server import Laboratory
 from tests.drivers.person import form_with
-from tests.tools_registry.test_asgi_process import until
+from tests.tools_registry.test_asgi_process import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.sqlite]
 
@@ -29,7 +29,7 @@ from django.conf import settings
 from django.test import Client
 from workspace.models import Membership, Organization, Role, User
 
-def signed_in(number):
+def sign_in(number):
     user = User.objects.create_user(f"{{number}}-of-{organization}@example.com")
     place = Organization.objects.get(pk={organization!r})
     Membership.objects.create(user=user, organization=place, role=Role.ADMIN)
@@ -37,12 +37,12 @@ def signed_in(number):
     browser.force_login(user)
     return browser.cookies[settings.SESSION_COOKIE_NAME].value
 
-print(json.dumps([settings.SESSION_COOKIE_NAME, [signed_in(n) for n in range({many})]]))
+print(json.dumps([settings.SESSION_COOKIE_NAME, [sign_in(n) for n in range({many})]]))
 """
 
 
 @dataclass(frozen=True)
-class Admin:
+class ImportAdmin:
     """An admin of an organization, and the form for a document in their browser."""
 
     browser: httpx2.Client
@@ -55,7 +55,7 @@ class Admin:
 
 
 @contextmanager
-def admins(laboratory: Laboratory, many: int) -> Iterator[list[Admin]]:
+def admins(laboratory: Laboratory, many: int) -> Iterator[list[ImportAdmin]]:
     """Admins of a new organization."""
     place = open_account(laboratory.env).organization
     code = SESSIONS.format(organization=place, many=many)
@@ -67,7 +67,7 @@ def admins(laboratory: Laboratory, many: int) -> Iterator[list[Admin]]:
                 httpx2.Client(base_url=laboratory.server.url, cookies={name: session}, timeout=20)
             )
             form = form_with(browser.get("/projects/new").text, "project")
-            found.append(Admin(browser, {**dict(form.fields), "organization": place}))
+            found.append(ImportAdmin(browser, {**dict(form.fields), "organization": place}))
         yield found
 
 
@@ -98,7 +98,7 @@ def test_u10_forty_requests_to_a_slow_api_hold_up_nobody(
         assert other.browser.get("/projects").status_code == 200
         place = other.start_import(f"{slow.url}/other").headers["location"]
         assert 'data-live="running"' in other.browser.get(place).text
-        until(lambda: len(slow.seen) == jobs + 1)
+        wait_until(lambda: len(slow.seen) == jobs + 1)
 
         slow.over.set()
-        until(lambda: "data-live" not in other.browser.get(place).text)
+        wait_until(lambda: "data-live" not in other.browser.get(place).text)

@@ -31,11 +31,11 @@ def scheme_of(project: Project, name: str = "key") -> Scheme:
     return next(one for one in credentials.schemes_of(project) if one.name == name)
 
 
-def in_header(seen: Seen) -> str:
+def read_header(seen: Seen) -> str:
     return seen.headers["x-key"]
 
 
-def in_basic(seen: Seen) -> str:
+def read_basic_password(seen: Seen) -> str:
     pair = base64.b64decode(seen.headers["authorization"].removeprefix("Basic ")).decode()
     assert pair.startswith("me:")
     return pair.removeprefix("me:")
@@ -45,8 +45,8 @@ def in_basic(seen: Seen) -> str:
     ("scheme", "sent"),
     [
         (BEARER, lambda seen: seen.headers["authorization"].removeprefix("Bearer ")),
-        (BASIC, in_basic),
-        (key_in("header"), in_header),
+        (BASIC, read_basic_password),
+        (key_in("header"), read_header),
         (key_in("query"), lambda seen: seen.query["X-Key"][0]),
         (key_in("cookie"), lambda seen: seen.headers["cookie"].replace("%3B", ";")[6:]),
     ],
@@ -55,7 +55,7 @@ def in_basic(seen: Seen) -> str:
 def test_a_person_s_credential_is_sent_as_the_document_says(
     grant: Grant, site: Site, scheme: Any, sent: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    project = shop.created(grant, site, shop.secured(scheme))
+    project = shop.create_project(grant, site, shop.secured_document(scheme))
     assert project.authentication == Authentication.PERSON
     with shop.endpoint(grant, project) as mcp:
         missing = mcp.call("listItems", {"q": "x"}).result
@@ -78,7 +78,7 @@ def test_a_person_s_credential_is_sent_as_the_document_says(
 
 
 def test_a_refused_credential_is_marked_and_recorded_once(grant: Grant, site: Site) -> None:
-    project = shop.created(grant, site, shop.secured(BEARER))
+    project = shop.create_project(grant, site, shop.secured_document(BEARER))
     credentials.store(project, grant.user, scheme_of(project), SECRET)
     with shop.endpoint(grant, project) as mcp:
         for _ in range(2):
@@ -96,8 +96,8 @@ def test_a_refused_credential_is_marked_and_recorded_once(grant: Grant, site: Si
 def test_everybody_calls_with_their_own_credential_or_with_the_project_s(
     grant: Grant, site: Site
 ) -> None:
-    project = shop.created(grant, site, shop.secured(BEARER))
-    colleague = grants.granted()
+    project = shop.create_project(grant, site, shop.secured_document(BEARER))
+    colleague = grants.make_grant()
     credentials.store(project, colleague.user, scheme_of(project), "colleague")
     credentials.store(project, None, scheme_of(project), "shared")
     with shop.endpoint(grant, project) as mcp:
@@ -114,7 +114,7 @@ def test_the_first_alternative_that_is_complete_is_used(grant: Grant, site: Site
     described = shop.document(
         components={"securitySchemes": schemes}, security=[{"a": [], "b": []}, {"c": []}]
     )
-    project = shop.created(grant, site, described)
+    project = shop.create_project(grant, site, described)
     with shop.endpoint(grant, project) as mcp:
         for name in ("a", "c", "b"):
             credentials.store(project, grant.user, scheme_of(project, name), f"of-{name}")
@@ -126,7 +126,7 @@ def test_the_first_alternative_that_is_complete_is_used(grant: Grant, site: Site
 
 
 def test_a_credential_never_reaches_another_host(grant: Grant, site: Site) -> None:
-    project = shop.created(grant, site, shop.secured(BEARER))
+    project = shop.create_project(grant, site, shop.secured_document(BEARER))
     credentials.store(project, grant.user, scheme_of(project), SECRET)
     with serving(Site()) as other, shop.endpoint(grant, project) as mcp:
         site.script(sites.sending(b"", 302, {"Location": f"{other.url}/items"}))
@@ -142,13 +142,15 @@ def test_a_credential_never_reaches_another_host(grant: Grant, site: Site) -> No
 
 @pytest.mark.parametrize("secret", ["", "a\r\nX-Evil: 1", "schlüssel", "a\x00b", "x" * 8_193, " a"])
 def test_a_secret_that_cannot_be_sent_is_refused(grant: Grant, site: Site, secret: str) -> None:
-    project = shop.created(grant, site, shop.secured(BEARER))
+    project = shop.create_project(grant, site, shop.secured_document(BEARER))
     with pytest.raises(credentials.InvalidSecret):
         credentials.store(project, grant.user, scheme_of(project), secret)
 
 
 def test_an_unsupported_scheme_is_never_sent(grant: Grant, site: Site) -> None:
-    project = shop.created(grant, site, shop.secured({"type": "http", "scheme": "digest"}))
+    project = shop.create_project(
+        grant, site, shop.secured_document({"type": "http", "scheme": "digest"})
+    )
     with shop.endpoint(grant, project) as mcp:
         assert mcp.call("listItems", {}).result["isError"]
     assert site.seen == []
@@ -164,7 +166,7 @@ def test_a_pasted_access_token_is_sent_to_an_api_with_oauth_2_alone(
     described = shop.document(securityDefinitions={"login": IMPLICIT}, security=[{"login": ["rw"]}])
     described["swagger"] = "2.0"
     del described["openapi"]
-    project = shop.created(grant, site, described)
+    project = shop.create_project(grant, site, described)
     browser = Http()
     browser.force_login(grant.user)
     page = f"/projects/{project.pk}/credentials"
@@ -180,7 +182,7 @@ def test_a_pasted_access_token_is_sent_to_an_api_with_oauth_2_alone(
 def test_a_redirect_that_loses_the_key_of_the_query_marks_no_credential(
     grant: Grant, site: Site
 ) -> None:
-    project = shop.created(grant, site, shop.secured(key_in("query")))
+    project = shop.create_project(grant, site, shop.secured_document(key_in("query")))
     credentials.store(project, grant.user, scheme_of(project), SECRET)
     with shop.endpoint(grant, project) as mcp:
         for query, state in (("", "untested"), (f"?X-Key={quote(SECRET, safe='')}", "refused")):
@@ -198,7 +200,7 @@ def test_a_redirect_that_loses_the_key_of_the_query_marks_no_credential(
 def test_a_redirect_takes_along_what_headers_and_cookies_have(
     grant: Grant, site: Site, scheme: dict[str, str], *, is_sent: bool
 ) -> None:
-    project = shop.created(grant, site, shop.secured(scheme))
+    project = shop.create_project(grant, site, shop.secured_document(scheme))
     credentials.store(project, grant.user, scheme_of(project), "plain-k3y", username="me")
     with shop.endpoint(grant, project) as mcp:
         site.script(sites.sending(b"", 307, {"Location": "/v1/moved?q=x"}), sites.saying([]))
@@ -224,7 +226,7 @@ def test_a_redirect_takes_along_what_headers_and_cookies_have(
 def test_a_secret_is_stored_only_for_what_its_page_said(
     grant: Grant, site: Site, changed: dict[str, Any], act: dict[str, str]
 ) -> None:
-    project = shop.created(grant, site, shop.secured(key_in("header")))
+    project = shop.create_project(grant, site, shop.secured_document(key_in("header")))
     for owner in (grant.user, None):
         credentials.store(project, owner, scheme_of(project), "the-one-before")
     browser = Http()

@@ -384,14 +384,14 @@ def _tenant_filters() -> Iterator[tuple[str, Guard]]:
         if path.partition("/")[0] not in sources.PACKAGES:
             continue
         times: Counter[str] = Counter()
-        for place, start, end, new in (*_in_calls(text), *_in_statements(text)):
+        for place, start, end, new in (*_find_in_calls(text), *_find_in_statements(text)):
             times[place] += 1
             number = f" {times[place]}" if times[place] > 1 else ""
             without = text[:start] + new + text[end:]
             yield f"tenant: {path}:{place}{number}", Guard(path, without, _tests_of(path))
 
 
-def _in_calls(text: str) -> Iterator[tuple[str, int, int, str]]:
+def _find_in_calls(text: str) -> Iterator[tuple[str, int, int, str]]:
     """Keyword arguments of `filter` and its kin that name an organization."""
     if not KEYWORD.search(text):
         return  # sooner known than by parsing
@@ -412,7 +412,7 @@ def _in_calls(text: str) -> Iterator[tuple[str, int, int, str]]:
                     yield f"{function.name}.{keyword.arg}", start, end, ""
 
 
-def _in_statements(text: str) -> Iterator[tuple[str, int, int, str]]:
+def _find_in_statements(text: str) -> Iterator[tuple[str, int, int, str]]:
     for found in IN_SQL.finditer(text):
         before = text[: found.start()].rsplit("\n", 3)[-1]
         is_sql = re.search(r"WHERE|AND|WHEN", text[max(0, found.start() - 80) : found.start()])

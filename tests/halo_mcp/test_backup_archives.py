@@ -48,7 +48,7 @@ def test_what_was_encrypted_is_decrypted(size: int) -> None:
     assert decrypt(encrypt(plain[:size])) == plain[:size]
 
 
-def without_last_chunk(encrypted: bytes) -> bytes:
+def remove_last_chunk(encrypted: bytes) -> bytes:
     return encrypted[: encryption.HEADER_BYTES + 2 * (CHUNK + encryption.TAG_BYTES)]
 
 
@@ -61,7 +61,7 @@ def with_chunks_exchanged(encrypted: bytes) -> bytes:
 @pytest.mark.parametrize(
     "change",
     [
-        without_last_chunk,
+        remove_last_chunk,
         with_chunks_exchanged,
         lambda encrypted: encrypted[:-1] + bytes([encrypted[-1] ^ 1]),
         lambda encrypted: encrypted[:20] + bytes([encrypted[20] ^ 1]) + encrypted[21:],

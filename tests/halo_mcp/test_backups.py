@@ -94,7 +94,7 @@ def backed_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackedUp]:
 
 
 @pytest.fixture
-def lost(tmp_path: Path) -> Iterator[Place]:
+def empty_place(tmp_path: Path) -> Iterator[Place]:
     """A deployment without tables, keys and files."""
     with make_place(tmp_path) as place:
         yield place
@@ -106,7 +106,7 @@ def restore(place: Place, backed_up: BackedUp, *words: str) -> subprocess.Comple
 
 
 @contextmanager
-def connected(place: Place) -> Iterator[None]:
+def connect(place: Place) -> Iterator[None]:
     """Another process is connected to the database, as a server is."""
     if url := place.env.get("DATABASE_URL"):
         with psycopg.connect(url):
@@ -129,55 +129,57 @@ def find_people(place: Place) -> list[str]:
 
 
 def test_a_restored_deployment_opens_what_the_lost_one_sealed(
-    backed_up: BackedUp, lost: Place
+    backed_up: BackedUp, empty_place: Place
 ) -> None:
-    restored = restore(lost, backed_up)
+    restored = restore(empty_place, backed_up)
 
     assert restored.returncode == 0, restored.stdout + restored.stderr
     assert "checksums are right" in restored.stdout
     assert "rows, as in the back-up" in restored.stdout
     assert "identity secrets: 1 decrypted" in restored.stdout
     assert restored.stdout.endswith("Restored.\n")
-    assert find_people(lost) == [EMAIL]
+    assert find_people(empty_place) == [EMAIL]
     for name in ("sealing-key", "secret-key", "journal/outcomes"):
-        assert (lost.data / name).read_text() == (backed_up.place.data / name).read_text()
-        assert stat.S_IMODE((lost.data / name).stat().st_mode) == 0o600
+        assert (empty_place.data / name).read_text() == (backed_up.place.data / name).read_text()
+        assert stat.S_IMODE((empty_place.data / name).stat().st_mode) == 0o600
 
 
 def test_a_database_with_data_is_replaced_only_if_the_command_says_so(
-    backed_up: BackedUp, lost: Place
+    backed_up: BackedUp, empty_place: Place
 ) -> None:
-    server.lay_tables(lost.env)
-    founded = lost.run("-c", FOUND.replace(EMAIL, "bob@example.com"))
+    server.lay_tables(empty_place.env)
+    founded = empty_place.run("-c", FOUND.replace(EMAIL, "bob@example.com"))
     assert founded.returncode == 0, founded.stderr
 
-    refused = restore(lost, backed_up)
+    refused = restore(empty_place, backed_up)
 
     assert refused.returncode == 1
     assert "The database has data. Repeat the command with --replace" in refused.stderr
-    with connected(lost):
-        in_use = restore(lost, backed_up, "--replace")
+    with connect(empty_place):
+        in_use = restore(empty_place, backed_up, "--replace")
     assert in_use.returncode == 1
     assert "stop the web processes and the worker first" in in_use.stderr
-    assert find_people(lost) == ["bob@example.com"]
-    replaced = restore(lost, backed_up, "--replace")
+    assert find_people(empty_place) == ["bob@example.com"]
+    replaced = restore(empty_place, backed_up, "--replace")
     assert replaced.returncode == 0, replaced.stdout + replaced.stderr
     assert "identity secrets: 1 decrypted" in replaced.stdout
-    assert find_people(lost) == [EMAIL]
-    assert (lost.data / "sealing-key.before-restore").exists()
+    assert find_people(empty_place) == [EMAIL]
+    assert (empty_place.data / "sealing-key.before-restore").exists()
 
 
 def test_a_back_up_without_keys_is_restored_next_to_the_key_that_sealed_its_values(
-    backed_up: BackedUp, lost: Place, settings: Any
+    backed_up: BackedUp, empty_place: Place, settings: Any
 ) -> None:
     settings.HALO_SEALING_KEYS = [OTHER_KEY]
     file = f"Restore the file {settings.HALO_DATA_DIR}/sealing-key"
     with pytest.raises(CommandError, match=f"The back-up has no keys.*{re.escape(file)}"):
         call_command("restore", str(backed_up.without_keys))
-    lost.data.mkdir()
-    (lost.data / "sealing-key").write_text((backed_up.place.data / "sealing-key").read_text())
+    empty_place.data.mkdir()
+    (empty_place.data / "sealing-key").write_text(
+        (backed_up.place.data / "sealing-key").read_text()
+    )
 
-    restored = lost.manage("restore", str(backed_up.without_keys))
+    restored = empty_place.manage("restore", str(backed_up.without_keys))
 
     assert restored.returncode == 0, restored.stdout + restored.stderr
     assert "identity secrets: 1 decrypted" in restored.stdout

@@ -88,7 +88,7 @@ def test_production_gets_no_demo(settings: Any) -> None:
 @pytest.mark.django_db
 def test_spec2_a_start_removes_scopes_that_name_nothing(settings: Any) -> None:
     settings.HALO_PRODUCTION = True
-    authorization = grants.granted("docs:read actions:nosuch:* actions:*").authorization
+    authorization = grants.make_grant("docs:read actions:nosuch:* actions:*").authorization
 
     bootstrap.bootstrap()
 

@@ -26,7 +26,7 @@ def database(transactional_db: None, settings: object) -> Path:  # noqa: ARG001 
 
 
 @pytest.fixture
-def copied(database: Path, settings: object) -> Path:
+def database_copy(database: Path, settings: object) -> Path:
     settings.DATABASES["default"]["NAME"] = str(database)  # type: ignore[attr-defined]  # pytest's
     User.objects.create_user("ada@acme.example")
     bootstrap._copy_aside()
@@ -34,14 +34,14 @@ def copied(database: Path, settings: object) -> Path:
 
 
 @pytest.mark.parametrize("email", [pytest.param("ada@acme.example", id="W08-copy")])
-def test_the_copy_holds_what_was_committed(email: str, copied: Path) -> None:
-    with closing(sqlite3.connect(copied)) as copy:
+def test_the_copy_holds_what_was_committed(email: str, database_copy: Path) -> None:
+    with closing(sqlite3.connect(database_copy)) as copy:
         assert copy.execute("SELECT email FROM workspace_user").fetchall() == [(email,)]
         assert copy.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs Linux's list of open files")
-@pytest.mark.usefixtures("copied")
+@pytest.mark.usefixtures("database_copy")
 def test_another_process_closing_the_database_leaves_our_journal_alone(database: Path) -> None:
     # Had the copy dropped our locks, the other process would think itself the last one out and
     # delete the journal that we go on writing to.

@@ -26,7 +26,7 @@ from oauth.credentials import VERIFIERS, authenticate
 from retrieval.documents import process
 from tests.agents import application as agents
 from tests.drivers import billing
-from tests.drivers.asgi import application, through
+from tests.drivers.asgi import app_transport, application
 from tests.drivers.built_settings import build
 from tests.drivers.fake_vendors import site as sites
 from tests.drivers.fake_vendors.site import Site, sending
@@ -38,8 +38,8 @@ from tests.gateway import shop
 from tests.ingestion import app as sdk
 from tests.people.api.program import Program
 from tests.people.mcp import endpoint as hr
-from tests.tools_registry.test_elicitation_by_result import ask, asked
-from tests.workspace.test_knowledge import HTML, PAGE, add, found, read_here, sitemap
+from tests.tools_registry.test_elicitation_by_result import ask, assert_asked
+from tests.workspace.test_knowledge import HTML, PAGE, add, find_headings, read_here, sitemap
 from tools_registry.endpoint.streams.listen_streams import OPEN as LISTENING
 from tools_registry.endpoint.websocket.handshake import OPEN as CONNECTED
 
@@ -65,7 +65,7 @@ class Journeys:
     def call_tools(self) -> None:
         self.fixture("lab")
         with application() as app:
-            client = McpClient(self.grant.token()).through(through(app, "/api/mcp"))
+            client = McpClient(self.grant.token()).with_transport(app_transport(app, "/api/mcp"))
             works(client.request("ping").status)
             works(client.request("tools/list").status, may_be_refused=True)
             params = {"name": "data_find_user", "arguments": {"email": "ada@example.com"}}
@@ -76,12 +76,12 @@ class Journeys:
 
     def ask_a_person(self) -> None:
         self.fixture("lab")
-        client = McpClient(self.grant.token()).at(Revision.V2026_07_28)
-        assert asked(ask(client, "greet"))["inputRequests"]
+        client = McpClient(self.grant.token()).with_revision(Revision.V2026_07_28)
+        assert assert_asked(ask(client, "greet"))["inputRequests"]
 
     def request_a_refund(self) -> None:
         stripe: Stripe = self.fixture("stripe")
-        case = billing.asked(McpClient(self.grant.token()), stripe)
+        case = billing.request_refund(McpClient(self.grant.token()), stripe)
         assert case.approve().status == "done"
 
     def connect_a_client(self) -> None:
@@ -114,7 +114,7 @@ class Journeys:
         works(hr.client(program).request("tools/list").status)
 
     def send_a_ticket(self) -> None:
-        app = sdk.founded()
+        app = sdk.create_app()
         app.trust_pages()
         page, path = app.page(), f"config?org_id={app.organization.pk}"
         works(page.send("GET", path, b"").status)
@@ -128,7 +128,7 @@ class Journeys:
     def use_a_project(self) -> None:
         with sites.serving(Site()) as site:
             site.script(sending(b"[]", headers={"Content-Type": "application/json"}))
-            project = shop.created(self.grant, site, SMALL)
+            project = shop.create_project(self.grant, site, SMALL)
             projects.reimport(project, shop.text(SMALL), self.grant.user)
             with shop.endpoint(self.grant, project) as client:
                 works(client.request("ping").status)
@@ -148,7 +148,7 @@ class Journeys:
             web.script(sitemap("urlset", f"{web.url}/a"), sending(PAGE, headers=HTML))
             source = add(self.grant, None, kind="sitemap", url=f"{web.url}/sitemap.xml")
         assert source.status == "ready", source.error
-        assert found(self.grant, "slack")
+        assert find_headings(self.grant, "slack")
 
     def start(self) -> None:
         bootstrap.reach_what_settings_name()

@@ -34,7 +34,7 @@ def formatter() -> logging.Formatter:
 
 
 @pytest.fixture
-def written() -> Iterator[Log]:
+def log_text() -> Iterator[Log]:
     """What the configured formatter writes for the logger named `struck`."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
@@ -47,19 +47,19 @@ def written() -> Iterator[Log]:
 
 
 @pytest.fixture
-def configured() -> Iterator[Callable[[str], Log]]:
+def configure_log() -> Iterator[Callable[[str], Log]]:
     """What is on standard error, at a level, once everything is set up as it is deployed."""
     stream, root = io.StringIO(), logging.getLogger()
     before, level = root.handlers, root.level
 
-    def at(level: str) -> Log:
+    def configure(level: str) -> Log:
         described = logs.configuration(level=level)
         handler = described["handlers"]["stderr"]
         described["handlers"]["stderr"] = handler | {"stream": stream}
         logging.config.dictConfig(described)
         return stream.getvalue
 
-    yield at
+    yield configure
     root.handlers = before
     root.setLevel(level)
     logging.config.dictConfig(settings.LOGGING | {"root": {"level": level}})
@@ -77,10 +77,10 @@ UNREADABLE = {
 @pytest.mark.django_db
 @pytest.mark.parametrize("sent", UNREADABLE.values(), ids=UNREADABLE)
 def test_a_request_that_cannot_be_read_is_one_quiet_line(
-    sent: tuple[str, str], configured: Callable[[str], Log]
+    sent: tuple[str, str], configure_log: Callable[[str], Log]
 ) -> None:
     body, kind = sent
-    written = configured("INFO")
+    written = configure_log("INFO")
     assert Client().generic("POST", "/signin", body, content_type=kind).status_code == 400
     (line,) = written().splitlines()
     assert "level=info" in line
@@ -90,22 +90,22 @@ def test_a_request_that_cannot_be_read_is_one_quiet_line(
 
 @pytest.mark.django_db
 def test_a_quiet_line_is_not_written_where_only_warnings_are(
-    configured: Callable[[str], Log],
+    configure_log: Callable[[str], Log],
 ) -> None:
-    written = configured("WARNING")
+    written = configure_log("WARNING")
     assert Client().get("/", HTTP_HOST="evil.example").status_code == 400
     assert written() == ""
 
 
 @pytest.mark.django_db
 def test_a_fault_of_the_server_keeps_its_traceback(
-    configured: Callable[[str], Log], monkeypatch: pytest.MonkeyPatch
+    configure_log: Callable[[str], Log], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(**_given: object) -> None:
+    def fail(**_given: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(documentation, "groups", broken)
-    written = configured("WARNING")
+    monkeypatch.setattr(documentation, "groups", fail)
+    written = configure_log("WARNING")
     assert Client(raise_request_exception=False).get("/docs/").status_code == 500
     assert "level=error" in written()
     assert "RuntimeError" in written()
@@ -166,18 +166,18 @@ def test_nothing_that_stands_around_a_token_hides_it(before: str, after: str) ->
     assert BODY not in logs.strike(f"{before}halo_at_{BODY}{after}")
 
 
-def test_a_token_in_a_message_an_argument_and_a_field_is_struck(written: Log) -> None:
+def test_a_token_in_a_message_an_argument_and_a_field_is_struck(log_text: Log) -> None:
     secret = f"halo_at_{BODY}"
     log = structlog.get_logger("struck")
 
     logging.getLogger("struck").info("got %s of %r", secret, {"token": f"\n{secret}"})
     log.warning("refused", token=secret, headers={"authorization": f"\tBearer {secret}"})
 
-    assert BODY not in written()
-    assert written().count("halo_at_[struck]") == 4
+    assert BODY not in log_text()
+    assert log_text().count("halo_at_[struck]") == 4
 
 
-def test_a_token_in_a_traceback_is_struck(written: Log) -> None:
+def test_a_token_in_a_traceback_is_struck(log_text: Log) -> None:
     log = structlog.get_logger("struck")
     try:
         try:
@@ -188,15 +188,15 @@ def test_a_token_in_a_traceback_is_struck(written: Log) -> None:
         log.exception("failed")
         logging.getLogger("struck").exception("failed too")
 
-    assert BODY not in written()
-    assert written().count("Traceback") == 4
-    assert written().count("halo_ac_[struck]") == 2
+    assert BODY not in log_text()
+    assert log_text().count("Traceback") == 4
+    assert log_text().count("halo_ac_[struck]") == 2
 
 
-def test_every_record_is_one_line_and_carries_no_control_letters(written: Log) -> None:
+def test_every_record_is_one_line_and_carries_no_control_letters(log_text: Log) -> None:
     logging.getLogger("struck").info("one\ntwo\rthree\x1b[31m\u2028four\x85five\x00")
 
-    (line,) = written().splitlines()
+    (line,) = log_text().splitlines()
     assert line.isprintable()
 
 

@@ -52,7 +52,7 @@ Database = sqlite3.Connection | psycopg.Connection[Any]
 
 
 @pytest.fixture(scope="module")
-def released(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def released_env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The environment of a database with the released schema."""
     with environment(tmp_path_factory.mktemp("released")) as env:
         restore(env)
@@ -60,11 +60,11 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
 
 
 @pytest.fixture(scope="module")
-def unreleased(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def unreleased_env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The environment of a database without the last of the migrations that are replaced."""
     with environment(tmp_path_factory.mktemp("unreleased")) as env:
         restore(env)
-        with connected(env) as connection:
+        with connect(env) as connection:
             connection.execute("DELETE FROM django_migrations WHERE name = '0015_counting_indexes'")
         yield env | KEYS
 
@@ -81,7 +81,7 @@ def environment(folder: Path) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def connected(env: Mapping[str, str]) -> Iterator[Database]:
+def connect(env: Mapping[str, str]) -> Iterator[Database]:
     if url := env.get("DATABASE_URL"):
         with psycopg.connect(url, autocommit=True) as connection:
             yield connection
@@ -93,7 +93,7 @@ def connected(env: Mapping[str, str]) -> Iterator[Database]:
 
 
 def restore(env: Mapping[str, str]) -> None:
-    with connected(env) as connection:
+    with connect(env) as connection:
         if isinstance(connection, sqlite3.Connection):
             # In one transaction, so that the disk is waited for once.
             dump = (FIXTURES / "sqlite.sql").read_text()
@@ -103,14 +103,14 @@ def restore(env: Mapping[str, str]) -> None:
 
 
 def read_schema(env: Mapping[str, str]) -> list[tuple[Any, ...]]:
-    with connected(env) as connection:
+    with connect(env) as connection:
         if isinstance(connection, sqlite3.Connection):
             return schema.read_sqlite(connection)
         return schema.read_postgresql(connection)
 
 
 def count_rows(env: Mapping[str, str]) -> dict[str, int]:
-    with connected(env) as connection:
+    with connect(env) as connection:
         return {
             table: len(connection.execute(f"SELECT 1 FROM {table} WHERE {row}").fetchall())  # noqa: S608  both are ours
             for table, row in ROWS.items()
@@ -118,20 +118,20 @@ def count_rows(env: Mapping[str, str]) -> dict[str, int]:
 
 
 def test_a_released_database_migrates_and_keeps_its_rows(
-    released: dict[str, str], tmp_path: Path
+    released_env: dict[str, str], tmp_path: Path
 ) -> None:
-    assert {*count_rows(released).values()} == {1}
-    migrated = forked_commands.run(["-c", MIGRATE], released)
+    assert {*count_rows(released_env).values()} == {1}
+    migrated = forked_commands.run(["-c", MIGRATE], released_env)
     assert migrated.returncode == 0, migrated.stderr
     assert json.loads(migrated.stdout) == []
-    assert {*count_rows(released).values()} == {1}
-    with connected(released) as connection:
+    assert {*count_rows(released_env).values()} == {1}
+    with connect(released_env) as connection:
         # Their approvers were mailed by the version that stored them.
         mailed = "SELECT announced_at IS NULL FROM approvals_approvalrequest"
         assert {bool(row[0]) for row in connection.execute(mailed).fetchall()} == {False}
     with environment(tmp_path) as fresh:
         server.lay_tables(fresh)
-        assert read_schema(released) == read_schema(fresh)
+        assert read_schema(released_env) == read_schema(fresh)
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_a_released_database_migrates_and_keeps_its_rows(
     ids=lambda words: words[-1],
 )
 def test_a_database_of_a_version_before_the_release_is_refused_in_one_sentence(
-    command: tuple[str, ...], unreleased: dict[str, str]
+    command: tuple[str, ...], unreleased_env: dict[str, str]
 ) -> None:
-    refused = forked_commands.run(command, unreleased)
+    refused = forked_commands.run(command, unreleased_env)
     assert refused.returncode == 1
     assert "start the version of commit 56b18ae on it once, then this one." in refused.stderr
     assert "Traceback" not in refused.stderr
@@ -157,7 +157,7 @@ def test_a_first_start_that_was_interrupted_between_migrations_continues(tmp_pat
     with environment(tmp_path) as env:
         begun = forked_commands.run(MIGRATE_ONE, env)
         assert begun.returncode == 0, begun.stderr
-        with connected(env) as connection:
+        with connect(env) as connection:
             # Recorded at the end of all migrations only.
             connection.execute("DELETE FROM django_migrations WHERE name LIKE '0001_squashed%'")
         migrated = forked_commands.run(["-c", MIGRATE], env)

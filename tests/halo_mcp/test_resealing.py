@@ -66,7 +66,7 @@ def keep_a_factor(user: User, kind: str, member: str, text: str) -> Authenticato
 
 
 @pytest.fixture
-def kept(grant: Grant) -> list[Authenticator]:
+def sealed_factors(grant: Grant) -> list[Authenticator]:
     """One of everything that is kept sealed."""
     mode = IntegrationMode.objects.create(organization=grant.organization, integration="desk")
     credentials.store(mode, SECRET)
@@ -91,7 +91,7 @@ def kept(grant: Grant) -> list[Authenticator]:
 
 
 def test_everything_opens_once_the_old_key_is_gone(
-    grant: Grant, kept: list[Authenticator], settings: Any
+    grant: Grant, sealed_factors: list[Authenticator], settings: Any
 ) -> None:
     secret = organizations.identity_secret(grant.organization)
     old, new = settings.HALO_SEALING_KEYS[0], sealing.new_key()
@@ -107,13 +107,13 @@ def test_everything_opens_once_the_old_key_is_gone(
     context = idempotency.SEALED.context(call)
     assert sealing.unseal(bytes(call.sealed_outcome), context=context).decode() == SECRET
     assert outbox.read_content(OutgoingMail.objects.get()) == ("Subject", SECRET)
-    app, codes = (Authenticator.objects.get(pk=row.pk) for row in kept)
+    app, codes = (Authenticator.objects.get(pk=row.pk) for row in sealed_factors)
     assert SecondFactorAdapter().decrypt(app.data["secret"]) == "JBSWY3DP"
     assert SecondFactorAdapter().decrypt(codes.data["seed"]) == "5eed"
     assert codes.data["used_mask"] == 3
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("sealed_factors")
 def test_running_it_again_changes_nothing(settings: Any) -> None:
     settings.HALO_SEALING_KEYS = [sealing.new_key(), *settings.HALO_SEALING_KEYS]
     reseal()
@@ -122,7 +122,7 @@ def test_running_it_again_changes_nothing(settings: Any) -> None:
     assert bytes(Credential.objects.get().sealed) == sealed
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("sealed_factors")
 def test_what_no_key_opens_is_named_and_the_rest_is_done(
     settings: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,7 +31,7 @@ EVERY_MINUTE = {
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def sent_tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tasks that are sent, which nothing runs."""
     tasks: list[str] = []
     monkeypatch.setattr(app, "send_task", tasks.append)
@@ -46,38 +46,38 @@ def clock() -> Iterator[time_machine.Traveller]:
 
 
 def test_a_task_is_sent_when_it_is_due_and_by_one_scheduler(
-    sent: list[str], clock: time_machine.Traveller
+    sent_tasks: list[str], clock: time_machine.Traveller
 ) -> None:
-    assert sent == []
+    assert sent_tasks == []
     clock.shift(61)
     assert [scheduler.send_due() for _ in range(3)] == [len(EVERY_MINUTE), 0, 0]
-    assert {*sent} == EVERY_MINUTE
+    assert {*sent_tasks} == EVERY_MINUTE
     clock.shift(timedelta(hours=24))
     scheduler.send_due()
-    assert {*sent} == {entry.task for entry in SCHEDULE.values()}
+    assert {*sent_tasks} == {entry.task for entry in SCHEDULE.values()}
 
 
 def test_a_scheduler_that_was_overtaken_sends_nothing(
-    sent: list[str], clock: time_machine.Traveller, monkeypatch: pytest.MonkeyPatch
+    sent_tasks: list[str], clock: time_machine.Traveller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock.shift(61)
     seen = scheduled_tasks.read_sent([*SCHEDULE])
     assert scheduler.send_due() == len(EVERY_MINUTE)
     monkeypatch.setattr(scheduled_tasks, "read_sent", lambda _names: seen)
     assert scheduler.send_due() == 0
-    assert len(sent) == len(EVERY_MINUTE)
+    assert len(sent_tasks) == len(EVERY_MINUTE)
 
 
 def test_what_was_missed_while_no_worker_ran_is_sent_by_the_next(
-    sent: list[str], clock: time_machine.Traveller
+    sent_tasks: list[str], clock: time_machine.Traveller
 ) -> None:
     clock.shift(timedelta(days=3))
     scheduler.send_due()
-    assert sent.count("audit.prune") == 1
+    assert sent_tasks.count("audit.prune") == 1
 
 
 def test_a_task_that_could_not_be_sent_is_due_at_the_next_tick(
-    sent: list[str], clock: time_machine.Traveller, monkeypatch: pytest.MonkeyPatch
+    sent_tasks: list[str], clock: time_machine.Traveller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock.shift(61)
     with monkeypatch.context() as patched:
@@ -88,30 +88,30 @@ def test_a_task_that_could_not_be_sent_is_due_at_the_next_tick(
         patched.setattr(app, "send_task", refuse)
         assert scheduler.send_due() == 0
     assert scheduler.send_due() == len(EVERY_MINUTE)
-    assert {*sent} == EVERY_MINUTE
+    assert {*sent_tasks} == EVERY_MINUTE
 
 
 def test_the_admin_shows_when_the_schedule_last_ran(
-    clock: time_machine.Traveller, sent: list[str]
+    clock: time_machine.Traveller, sent_tasks: list[str]
 ) -> None:
     staff = User.objects.create_superuser("root@example.com", "x" * 20)
     browser = Http()
     browser.force_login(staff)
 
-    def shown() -> str:
+    def page_text() -> str:
         return " ".join(browser.get("/admin/").content.decode().split())
 
-    assert "The background worker has not run yet." in shown()
+    assert "The background worker has not run yet." in page_text()
     assert scheduled_tasks.is_schedule_late()
     clock.shift(61)
     assert scheduler.send_due()
-    assert "foundation.note_schedule" in sent
+    assert "foundation.note_schedule" in sent_tasks
     note_schedule()
     assert not scheduled_tasks.is_schedule_late()
     assert scheduled_tasks.schedule_last_ran() == NOON + timedelta(seconds=61)
-    assert "errornote" not in shown()
+    assert "errornote" not in page_text()
     clock.shift(timedelta(minutes=6))
-    page = shown()
+    page = page_text()
     assert scheduled_tasks.is_schedule_late()
     assert 'class="errornote"' in page
     assert "The background worker last ran 6 minutes ago." in page

@@ -13,7 +13,7 @@ from tests.drivers.server import ROOT
 PRINT = "from django.conf import settings; print(settings.HALO_PUBLIC_URL)"
 
 
-def printed(folder: Path, **variables: str) -> str:
+def printed_address(folder: Path, **variables: str) -> str:
     """What a command of this data folder takes for the address of the server."""
     kept = {
         name: value for name, value in os.environ.items() if name not in served_address.DECIDING
@@ -32,12 +32,12 @@ def printed(folder: Path, **variables: str) -> str:
 
 def test_a_command_knows_the_port_of_the_server_of_its_data_folder(tmp_path: Path) -> None:
     served_address.write(tmp_path, "http://127.0.0.1:8422")
-    assert printed(tmp_path) == "http://127.0.0.1:8422"
+    assert printed_address(tmp_path) == "http://127.0.0.1:8422"
 
 
 def test_variables_of_the_command_win(tmp_path: Path) -> None:
     served_address.write(tmp_path, "http://127.0.0.1:8422")
-    assert printed(tmp_path, PORT="8900") == "http://127.0.0.1:8900"
+    assert printed_address(tmp_path, PORT="8900") == "http://127.0.0.1:8900"
 
 
 @pytest.mark.parametrize(

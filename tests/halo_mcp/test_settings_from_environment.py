@@ -21,11 +21,11 @@ def read(names: str, **env: str) -> dict[str, Any]:
         "import json; from django.conf import settings; "
         f"print(json.dumps({{name: getattr(settings, name) for name in {names.split()!r}}}))"
     )
-    found: dict[str, Any] = json.loads(evaluated(code, **env))
+    found: dict[str, Any] = json.loads(evaluate(code, **env))
     return found
 
 
-def evaluated(code: str, **env: str) -> str:
+def evaluate(code: str, **env: str) -> str:
     """What a command prints that is run with these variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HALO_")}
     own = {
@@ -87,7 +87,7 @@ def test_projects_and_models_reach_this_computer_only_if_nobody_else_reaches_the
         "from django.conf import settings; "
         "print(len(settings.HALO_GATEWAY_PRIVATE_HOSTS), len(settings.HALO_AGENTS_PRIVATE_HOSTS))"
     )
-    assert evaluated(code, **env).split() == [str(hosts)] * 2
+    assert evaluate(code, **env).split() == [str(hosts)] * 2
 
 
 def test_an_empty_variable_is_an_unset_one() -> None:
@@ -108,4 +108,4 @@ def everything(**env: str) -> str:
         "if name.startswith(('HALO_', 'DATABASES', 'REDIS', 'CELERY', 'ALLOWED', 'EMAIL'))})"
     )
     # Sets are printed in the order of their hashes, which the forks of one process share.
-    return evaluated(code, **env)
+    return evaluate(code, **env)

@@ -24,7 +24,7 @@ SAFE: dict[str, Any] = {
 
 
 @pytest.fixture
-def found(settings: Any) -> Any:
+def find_problems(settings: Any) -> Any:
     """The problems of a safe production deployment with some settings replaced."""
 
     def ask(**replaced: Any) -> list[CheckMessage]:
@@ -40,8 +40,8 @@ def found(settings: Any) -> Any:
     return ask
 
 
-def test_a_safe_production_deployment_has_no_problem(found: Any) -> None:
-    assert found() == []
+def test_a_safe_production_deployment_has_no_problem(find_problems: Any) -> None:
+    assert find_problems() == []
 
 
 @pytest.mark.parametrize(
@@ -61,20 +61,22 @@ def test_a_safe_production_deployment_has_no_problem(found: Any) -> None:
     ],
 )
 def test_one_unsafe_setting_is_one_error_with_an_id_and_a_hint(
-    found: Any, replaced: dict[str, Any], identifier: str, hint: str
+    find_problems: Any, replaced: dict[str, Any], identifier: str, hint: str
 ) -> None:
-    (problem,) = found(**replaced)
+    (problem,) = find_problems(**replaced)
 
     assert problem.id == identifier
     assert problem.is_serious()
     assert hint in problem.hint
 
 
-def test_one_process_may_count_for_itself(found: Any) -> None:
-    assert found(HALO_PROCESSES=1, REDIS_URL="", HALO_LIMIT_STORE="memory") == []
+def test_one_process_may_count_for_itself(find_problems: Any) -> None:
+    assert find_problems(HALO_PROCESSES=1, REDIS_URL="", HALO_LIMIT_STORE="memory") == []
 
 
-def test_a_laptop_may_be_as_unsafe_as_it_likes_but_not_count_in_two_places(found: Any) -> None:
+def test_a_laptop_may_be_as_unsafe_as_it_likes_but_not_count_in_two_places(
+    find_problems: Any,
+) -> None:
     laptop = {
         "HALO_ENV": "",
         "HALO_PRODUCTION": False,
@@ -87,15 +89,17 @@ def test_a_laptop_may_be_as_unsafe_as_it_likes_but_not_count_in_two_places(found
         "HALO_LIMIT_STORE": "memory",
     }
 
-    assert found(**laptop, HALO_PROCESSES=1) == []
-    assert [problem.id for problem in found(**laptop, HALO_PROCESSES=2)] == ["halo.E003"]
+    assert find_problems(**laptop, HALO_PROCESSES=1) == []
+    assert [problem.id for problem in find_problems(**laptop, HALO_PROCESSES=2)] == ["halo.E003"]
 
 
-def test_an_address_that_others_reach_needs_a_word_about_what_the_server_is(found: Any) -> None:
-    (problem,) = found(HALO_ENV="", HALO_PRODUCTION=False)
+def test_an_address_that_others_reach_needs_a_word_about_what_the_server_is(
+    find_problems: Any,
+) -> None:
+    (problem,) = find_problems(HALO_ENV="", HALO_PRODUCTION=False)
     assert problem.id == "halo.E008"
-    assert found(HALO_ENV="", HALO_PRODUCTION=False, IS_LOOPBACK=True) == []
-    assert found(HALO_ENV="development", HALO_PRODUCTION=False) == []
+    assert find_problems(HALO_ENV="", HALO_PRODUCTION=False, IS_LOOPBACK=True) == []
+    assert find_problems(HALO_ENV="development", HALO_PRODUCTION=False) == []
 
 
 @pytest.mark.process

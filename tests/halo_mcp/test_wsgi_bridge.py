@@ -174,7 +174,9 @@ class Holding:
 Sender = Callable[[str], "asyncio.Task[Wire]"]
 
 
-def at_once(application: Holding, act: Callable[[Sender, WsgiBridge], Any], **options: Any) -> None:
+def run_at_once(
+    application: Holding, act: Callable[[Sender, WsgiBridge], Any], **options: Any
+) -> None:
     """Run `act` with a way to send requests that do not wait for each other."""
 
     async def run() -> None:
@@ -212,7 +214,7 @@ def test_c1_a_queued_request_whose_client_has_left_is_not_run() -> None:
         application.released.set()
         assert [(await task).status for task in (first, last)] == [200, 200]
 
-    at_once(application, act)
+    run_at_once(application, act)
     assert application.paths == ["/first", "/last"]
 
 
@@ -227,7 +229,7 @@ def test_c1_more_than_may_queue_is_refused_at_once() -> None:
         application.released.set()
         assert [(await task).status for task in kept] == [200, 200]
 
-    at_once(application, act, max_queued=1)
+    run_at_once(application, act, max_queued=1)
 
 
 def test_u10_a_path_with_threads_of_its_own_waits_for_no_other_path() -> None:
@@ -242,7 +244,7 @@ def test_u10_a_path_with_threads_of_its_own_waits_for_no_other_path() -> None:
         application.released.set()
         assert [(await task).status for task in kept] == [200, 200]
 
-    at_once(application, act, max_queued=1, apart=[own])
+    run_at_once(application, act, max_queued=1, apart=[own])
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ SDK = "/api/sdk/"
 
 
 @dataclass
-class Answer:
+class IngestionAnswer:
     status: int
     json: Any
     headers: Mapping[str, str]
@@ -74,18 +74,18 @@ class App:
             organization=self.organization, name="identity_verification", enabled=False
         )
 
-    def post(self, where: str, body: Any = None, **headers: str) -> Answer:
+    def post(self, where: str, body: Any = None, **headers: str) -> IngestionAnswer:
         sent = json.dumps({} if body is None else body)
         return self.send("POST", where, sent.encode(), **headers)
 
     def send(
         self, method: str, where: str, body: bytes, kind: str = "application/json", **headers: str
-    ) -> Answer:
+    ) -> IngestionAnswer:
         given = self.headers | {name.replace("_", "-"): text for name, text in headers.items()}
         response = Client().generic(method, SDK + where, body, content_type=kind, headers=given)
-        return Answer(response.status_code, json.loads(response.content), response.headers)
+        return IngestionAnswer(response.status_code, json.loads(response.content), response.headers)
 
 
-def founded() -> App:
+def create_app() -> App:
     """The app of a new organization; without headers it has no key."""
-    return App(grants.granted())
+    return App(grants.make_grant())

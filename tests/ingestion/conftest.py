@@ -7,4 +7,4 @@ from tests.ingestion.app import App
 @pytest.fixture
 def app(db: None) -> App:  # noqa: ARG001  asked for: it opens the database
     """The app of an organization."""
-    return own_app.founded()
+    return own_app.create_app()

@@ -116,12 +116,12 @@ def test_verification_can_be_switched_off(app: App) -> None:
     assert app.bearing("wrong").post("identify", sent).status == 403
 
 
-def signed(app: App, **changes: Any) -> str:
+def signed_token(app: App, **changes: Any) -> str:
     claims = {"user_id": "1", "exp": time.time() + 60} | changes
     return app.token({name: value for name, value in claims.items() if value is not None})
 
 
-def unsigned(claims: dict[str, Any]) -> str:
+def unsigned_token(claims: dict[str, Any]) -> str:
     parts = ({"alg": "none", "typ": "JWT"}, claims)
     texts = [base64.urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=") for one in parts]
     return b".".join([*texts, b""]).decode()
@@ -143,18 +143,18 @@ def unsigned(claims: dict[str, Any]) -> str:
     ],
 )
 def test_a_token_with_wrong_claims_is_refused(app: App, claims: dict[str, Any]) -> None:
-    answer = app.bearing(signed(app, **claims)).post("identify")
+    answer = app.bearing(signed_token(app, **claims)).post("identify")
     assert answer.refusal == (403, "user_token")
 
 
 def test_a_token_that_this_organization_did_not_sign_is_refused(app: App) -> None:
-    other = own_app.founded()
+    other = own_app.create_app()
     claims = {"user_id": "1", "exp": time.time() + 60}
     wrong = [
-        signed(other),
+        signed_token(other),
         app.token(claims, algorithm="HS384"),
-        unsigned(claims),
-        signed(app) + "x",
+        unsigned_token(claims),
+        signed_token(app) + "x",
         "a.b.c",
         "x" * 9000,
     ]
@@ -164,8 +164,8 @@ def test_a_token_that_this_organization_did_not_sign_is_refused(app: App) -> Non
 
 
 def test_sub_and_numbers_name_a_customer_too(app: App) -> None:
-    assert app.bearing(signed(app, user_id=None, sub="7")).post("identify").status == 200
-    assert app.bearing(signed(app, user_id=8)).post("identify").status == 200
+    assert app.bearing(signed_token(app, user_id=None, sub="7")).post("identify").status == 200
+    assert app.bearing(signed_token(app, user_id=8)).post("identify").status == 200
     assert sorted(Customer.objects.values_list("external_id", flat=True)) == ["7", "8"]
 
 
@@ -205,12 +205,12 @@ def test_a_page_proves_its_email_and_company(app: App) -> None:
 def test_a_token_for_bulk_updates_lives_an_hour_and_names_nobody(
     app: App, claims: dict[str, Any], status: int
 ) -> None:
-    token = signed(app, **({"user_id": None, "scope": "users.update"} | claims))
+    token = signed_token(app, **({"user_id": None, "scope": "users.update"} | claims))
     assert app.bearing(token).post("users/update", WRITES["users/update"]).status == status
 
 
 def test_a_token_for_bulk_updates_permits_nothing_else(app: App) -> None:
-    token = signed(app, user_id=None, scope="users.update")
+    token = signed_token(app, user_id=None, scope="users.update")
     assert app.bearing(token).post("identify", {"user_id": "1"}).status == 403
 
 
@@ -243,7 +243,7 @@ def test_a_spent_limit_of_a_key_is_429(app: App, settings: Any) -> None:
     assert refused.json["error"] == "rate_limited"
     assert int(refused.headers["Retry-After"]) > 0
     assert refused.headers["X-RateLimit-Limit"] == "2"
-    assert own_app.founded().page().post("events", {"events": [EVENT]}).status == 200
+    assert own_app.create_app().page().post("events", {"events": [EVENT]}).status == 200
 
 
 def test_a_spent_limit_of_an_address_is_429(app: App, settings: Any) -> None:

@@ -318,7 +318,7 @@ def test_the_customers_of_a_company_are_counted(app: App) -> None:
 
 
 def test_the_customers_of_two_organizations_are_apart(app: App) -> None:
-    other = own_app.founded()
+    other = own_app.create_app()
     for each, plan in ((app, "pro"), (other, "free")):
         sent = {"user_id": "42", "company_id": "c", "traits": {"plan": plan}}
         assert each.server().post("identify", sent).status == 200

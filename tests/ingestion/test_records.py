@@ -29,7 +29,7 @@ from workspace.models import (
 TICKET = {"user_id": "1", "subject": "Login fails", "message": "I cannot log in."}
 
 
-def created(server: App, **changes: Any) -> Ticket:
+def create_ticket(server: App, **changes: Any) -> Ticket:
     answer = server.post("tickets/create", TICKET | changes)
     assert answer.status == 200, answer.json
     return Ticket.objects.get(pk=answer.json["ticket_id"])
@@ -38,7 +38,7 @@ def created(server: App, **changes: Any) -> Ticket:
 def test_a_ticket_has_its_first_message_and_author(app: App) -> None:
     server = app.server()
     server.post("identify", {"user_id": "1", "company_id": "c", "traits": {"name": "Ada"}})
-    ticket = created(server, priority="priority", metadata={"channel": "form"})
+    ticket = create_ticket(server, priority="priority", metadata={"channel": "form"})
     message = TicketMessage.objects.get()
     assert (ticket.status, ticket.priority, ticket.source) == ("open", "priority", "api")
     assert (ticket.customer, ticket.company) == (Customer.objects.get(), ticket.customer.company)
@@ -49,7 +49,7 @@ def test_a_ticket_has_its_first_message_and_author(app: App) -> None:
 
 def test_replies_are_numbered_and_note_the_first_response(app: App) -> None:
     server = app.server()
-    ticket = created(server)
+    ticket = create_ticket(server)
     where = f"tickets/{ticket.pk}/messages"
     note = server.post(where, {"message": "VIP", "author": "teammate", "internal": True})
     assert note.json == {"success": True, "ticket_id": ticket.pk, "position": 2}
@@ -62,7 +62,7 @@ def test_replies_are_numbered_and_note_the_first_response(app: App) -> None:
 
 def test_a_customer_s_message_opens_a_resolved_ticket_again(app: App) -> None:
     server = app.server()
-    ticket = created(server)
+    ticket = create_ticket(server)
     Ticket.objects.update(status=TicketStatus.RESOLVED, resolved_at=timezone.now())
     server.post(f"tickets/{ticket.pk}/messages", {"message": "Closed.", "author": "teammate"})
     ticket.refresh_from_db()
@@ -73,7 +73,7 @@ def test_a_customer_s_message_opens_a_resolved_ticket_again(app: App) -> None:
 
 
 def test_a_ticket_of_another_organization_looks_like_none(app: App) -> None:
-    foreign = created(own_app.founded().server())
+    foreign = create_ticket(own_app.create_app().server())
     server = app.server()
     answers = [
         server.post(f"tickets/{one}/messages", {"message": "Hello"})
@@ -124,7 +124,7 @@ def test_an_idempotency_key_creates_one_ticket(app: App) -> None:
     assert server.post("tickets/create", TICKET, idempotency_key="k2").status == 200
     assert server.post("tickets/create", TICKET, idempotency_key="k k").status == 400
     assert (
-        own_app.founded().server().post("tickets/create", TICKET, idempotency_key="k1").status
+        own_app.create_app().server().post("tickets/create", TICKET, idempotency_key="k1").status
         == 200
     )
 
@@ -222,7 +222,7 @@ def test_an_event_with_a_known_id_is_stored_once(app: App) -> None:
     for _ in range(2):
         assert app.page().post("events", batch).status == 200
     assert Event.objects.get().event_type == "a"
-    own_app.founded().page().post("events", batch)
+    own_app.create_app().page().post("events", batch)
     assert Event.objects.count() == 2
 
 
@@ -339,7 +339,7 @@ def test_a_wrong_field_of_a_transcript_is_named(
 
 
 def test_an_agent_of_another_organization_looks_like_none(app: App) -> None:
-    foreign = own_app.founded().organization.agents.get()
+    foreign = own_app.create_app().organization.agents.get()
     sent = {"session_id": "s", "agent_id": str(foreign.pk)}
     assert app.server().post("chat/transcripts", sent).refusal == (400, "agent_id")
 

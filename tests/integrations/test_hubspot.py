@@ -12,7 +12,7 @@ from tests.drivers.fake_vendors import failures
 from tests.drivers.fake_vendors.connected import connect, connection, run
 from tests.drivers.fake_vendors.failures import message, row
 from tests.drivers.fake_vendors.hubspot import HubSpot
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from tools_registry import vendors
 from tools_registry.api import (
@@ -33,7 +33,7 @@ EVERY_CALL: dict[str, dict[str, Any]] = {
 }
 
 
-def about(request: Any) -> dict[int, str]:
+def associated_ids(request: Any) -> dict[int, str]:
     """Whom a created record is associated with, by association type."""
     return {
         one["types"][0]["associationTypeId"]: one["to"]["id"]
@@ -48,7 +48,7 @@ def test_every_request_carries_the_token_of_the_organization(
     assert mcp.call(f"hubspot.{action}", EVERY_CALL[action]).facts["id"]
     sent = {request.headers["authorization"] for request in hubspot.seen}
     assert sent == {"Bearer the-organizations-token"}
-    (written,) = hubspot.written()
+    (written,) = hubspot.list_writes()
     assert (row().outcome, row().action) == ("success", action)
     assert "the-organizations-token" not in f"{row().arguments}{row().detail}"
     assert written.method == ("PATCH" if action == "update_contact" else "POST")
@@ -66,9 +66,9 @@ def test_a_deal_stands_at_the_named_stage_for_the_contact_with_the_address(
         "owner_email": "owner@example.com",
         "contact_email": ADA,
     }
-    reply = mcp.at(Revision.V2025_06_18).call("hubspot.create_deal", deal)
+    reply = mcp.with_revision(Revision.V2025_06_18).call("hubspot.create_deal", deal)
     assert reply.result["structuredContent"] == {"id": "9001", "contact_id": "101"}
-    (written,) = hubspot.written()
+    (written,) = hubspot.list_writes()
     assert written.line == "POST /crm/v3/objects/0-3"
     assert written.json["properties"] == {
         "dealname": "Acme renewal",
@@ -78,14 +78,14 @@ def test_a_deal_stands_at_the_named_stage_for_the_contact_with_the_address(
         "closedate": "2027-02-28T12:00:00Z",
         "hubspot_owner_id": "77",
     }
-    assert about(written) == {3: "101"}
+    assert associated_ids(written) == {3: "101"}
 
 
 def test_a_deal_without_a_place_starts_at_the_first_stage_of_the_first_pipeline(
     mcp: McpClient, hubspot: HubSpot
 ) -> None:
     assert mcp.call("hubspot.create_deal", {"name": "Acme"}).facts == {"id": "9001"}
-    (written,) = hubspot.written()
+    (written,) = hubspot.list_writes()
     assert written.json["properties"] == {
         "dealname": "Acme",
         "pipeline": "default",
@@ -103,7 +103,7 @@ def test_an_amount_is_sent_as_plain_digits(
     mcp: McpClient, hubspot: HubSpot, amount: float, sent: str
 ) -> None:
     mcp.call("hubspot.create_deal", {"name": "Acme", "amount": amount})
-    assert hubspot.written()[0].json["properties"]["amount"] == sent
+    assert hubspot.list_writes()[0].json["properties"]["amount"] == sent
 
 
 def test_a_contact_is_changed_in_the_properties_that_an_admin_listed(
@@ -140,7 +140,7 @@ def test_an_activity_becomes_a_task_that_is_due(mcp: McpClient, hubspot: HubSpot
     }
     facts = mcp.call("hubspot.log_activity", task).facts
     assert facts == {"id": "9001", "contact_id": "101", "deal_id": "501"}
-    (written,) = hubspot.written()
+    (written,) = hubspot.list_writes()
     assert written.json["properties"] == {
         "hs_task_subject": "Call back",
         "hs_task_body": "About &lt;b&gt;prices&lt;/b&gt;<br>&amp; terms",
@@ -150,7 +150,7 @@ def test_an_activity_becomes_a_task_that_is_due(mcp: McpClient, hubspot: HubSpot
         "hs_timestamp": "2027-01-31T12:00:00Z",
         "hubspot_owner_id": "77",
     }
-    assert (written.line, about(written)) == (
+    assert (written.line, associated_ids(written)) == (
         "POST /crm/v3/objects/tasks",
         {204: "101", 216: "501"},
     )
@@ -159,9 +159,9 @@ def test_an_activity_becomes_a_task_that_is_due(mcp: McpClient, hubspot: HubSpot
 def test_a_note_is_plain_text_on_what_it_is_about(mcp: McpClient, hubspot: HubSpot) -> None:
     facts = mcp.call("hubspot.create_note", {"text": "<script>", "deal_id": "501"}).facts
     assert facts == {"id": "9001", "deal_id": "501"}
-    (written,) = hubspot.written()
+    (written,) = hubspot.list_writes()
     assert written.json["properties"]["hs_note_body"] == "&lt;script&gt;"
-    assert about(written) == {214: "501"}
+    assert associated_ids(written) == {214: "501"}
 
 
 WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -189,17 +189,17 @@ def test_what_cannot_be_is_reported_by_field_and_writes_nothing(
     mcp: McpClient, hubspot: HubSpot, action_arguments_field: Any, revision: Revision
 ) -> None:
     action, arguments, field = action_arguments_field
-    answer = message(mcp.at(revision).call(f"hubspot.{action}", arguments))
+    answer = message(mcp.with_revision(revision).call(f"hubspot.{action}", arguments))
     assert (answer["code"], answer["field"]) == (-32602, field)
     assert answer["reason"]
     assert row().outcome == "validation_failed"
     # What HubSpot itself refuses has been sent.
-    assert len(hubspot.written()) == (field == "arguments")
+    assert len(hubspot.list_writes()) == (field == "arguments")
 
 
 def test_a_blank_stage_is_left_out(mcp: McpClient, hubspot: HubSpot) -> None:
     assert not mcp.call("hubspot.create_deal", {"name": "A", "stage": " "}).result["isError"]
-    (sent,) = hubspot.written()
+    (sent,) = hubspot.list_writes()
     assert '"dealstage": "default-0"' in str(sent)  # the first of the pipeline
 
 
@@ -217,7 +217,7 @@ def test_a_label_that_two_stages_share_names_neither(mcp: McpClient, hubspot: Hu
     answer = message(mcp.call("hubspot.create_deal", {"name": "A", "stage": "same"}))
     assert answer["field"] == "stage"
     mcp.call("hubspot.create_deal", {"name": "A", "stage": "default-2"})
-    assert hubspot.written()[0].json["properties"]["dealstage"] == "default-2"
+    assert hubspot.list_writes()[0].json["properties"]["dealstage"] == "default-2"
 
 
 def test_an_address_that_no_contact_has_is_not_found(mcp: McpClient, hubspot: HubSpot) -> None:
@@ -225,15 +225,16 @@ def test_an_address_that_no_contact_has_is_not_found(mcp: McpClient, hubspot: Hu
         mcp.call("hubspot.create_note", {"text": "x", "contact_email": "no@example.com"})
     )
     assert (answer["code"], row().outcome) == (-32601, "not_found")
-    assert hubspot.written() == []
+    assert hubspot.list_writes() == []
 
 
-def bound(email: str = "", contact: str = "") -> BoundCustomer:
+def bound_customer(email: str = "", contact: str = "") -> BoundCustomer:
     return BoundCustomer("u_1", email=email, vendor_ids={"hubspot": contact} if contact else {})
 
 
 @pytest.mark.parametrize(
-    "customer", [bound(ADA), bound("", "101"), bound("ADA@example.com", "101")]
+    "customer",
+    [bound_customer(ADA), bound_customer("", "101"), bound_customer("ADA@example.com", "101")],
 )
 @pytest.mark.parametrize("action", EVERY_CALL)
 def test_m07_a_bound_customer_s_contact_is_the_one_that_is_meant(
@@ -244,17 +245,20 @@ def test_m07_a_bound_customer_s_contact_is_the_one_that_is_meant(
     alone = {name: value for name, value in given_too.items() if name != "contact_id"}
     for arguments in (given_too, alone):
         run(grant, f"hubspot.{action}", arguments, customer)
-    for written in hubspot.written():
-        assert written.path.endswith("/101") or "101" in about(written).values()
+    for written in hubspot.list_writes():
+        assert written.path.endswith("/101") or "101" in associated_ids(written).values()
 
 
 DISAGREEING: dict[str, tuple[BoundCustomer, dict[str, Any]]] = {
-    "id": (bound(GRACE), {"contact_id": "101"}),
-    "id-by-vendor-id": (bound("", "102"), {"contact_id": "101"}),
-    "email": (bound(GRACE), {"contact_email": ADA}),
-    "email-without-one": (bound("", "102"), {"contact_email": GRACE}),
-    "kelvin-sign": (bound("\N{KELVIN SIGN}@example.com"), {"contact_email": "k@example.com"}),
-    "deal": (bound(GRACE), {"deal_id": "501"}),
+    "id": (bound_customer(GRACE), {"contact_id": "101"}),
+    "id-by-vendor-id": (bound_customer("", "102"), {"contact_id": "101"}),
+    "email": (bound_customer(GRACE), {"contact_email": ADA}),
+    "email-without-one": (bound_customer("", "102"), {"contact_email": GRACE}),
+    "kelvin-sign": (
+        bound_customer("\N{KELVIN SIGN}@example.com"),
+        {"contact_email": "k@example.com"},
+    ),
+    "deal": (bound_customer(GRACE), {"deal_id": "501"}),
 }
 
 
@@ -265,21 +269,23 @@ def test_m07_an_argument_that_disagrees_with_the_binding_is_invalid(
     with pytest.raises(ValidationFailure) as refused:
         run(grant, "hubspot.create_note", {"text": "x", **arguments}, customer)
     assert refused.value.field in arguments
-    assert hubspot.written() == []
+    assert hubspot.list_writes() == []
 
 
 def test_m07_a_deal_of_the_bound_customer_may_be_named(grant: Grant, hubspot: HubSpot) -> None:
-    run(grant, "hubspot.create_note", {"text": "x", "deal_id": "501"}, bound(ADA))
-    assert about(hubspot.written()[0]) == {202: "101", 214: "501"}
+    run(grant, "hubspot.create_note", {"text": "x", "deal_id": "501"}, bound_customer(ADA))
+    assert associated_ids(hubspot.list_writes()[0]) == {202: "101", 214: "501"}
 
 
-@pytest.mark.parametrize("customer", [bound(), bound("no@example.com"), bound(ADA, "../5")])
+@pytest.mark.parametrize(
+    "customer", [bound_customer(), bound_customer("no@example.com"), bound_customer(ADA, "../5")]
+)
 def test_a_bound_customer_without_a_contact_gets_no_deal_without_one(
     grant: Grant, hubspot: HubSpot, customer: BoundCustomer
 ) -> None:
     with pytest.raises(NotFound):
         run(grant, "hubspot.create_deal", {"name": "Acme"}, customer)
-    assert hubspot.written() == []
+    assert hubspot.list_writes() == []
 
 
 def test_a_refused_token_is_unauthorized_and_stays_out_of_the_answer(
@@ -344,7 +350,9 @@ def test_pipelines_that_cannot_be_read_are_an_integration_error(
 def test_a_deal_that_cannot_be_read_is_nobody_s(grant: Grant, hubspot: HubSpot, body: Any) -> None:
     hubspot.say(200, body)
     with pytest.raises(ValidationFailure):
-        run(grant, "hubspot.create_note", {"text": "x", "deal_id": "501"}, bound("", "101"))
+        run(
+            grant, "hubspot.create_note", {"text": "x", "deal_id": "501"}, bound_customer("", "101")
+        )
 
 
 @pytest.mark.parametrize(
@@ -378,7 +386,7 @@ def test_the_check_names_the_pipelines_of_the_account(grant: Grant, hubspot: Hub
 
 
 def test_an_organization_uses_its_own_token_alone(hubspot: HubSpot) -> None:
-    theirs = granted()
+    theirs = make_grant()
     theirs.connect("hubspot", enabled=("create_note",))
     answer = message(McpClient(theirs.token()).call("hubspot.create_note", NOTE))
     assert answer["code"] == -32603
@@ -390,13 +398,13 @@ def test_an_organization_uses_its_own_token_alone(hubspot: HubSpot) -> None:
 def test_any_arguments_at_all_are_answered_clearly(
     mcp: McpClient, hubspot: HubSpot, settings: Any, tool: Any, revision: Revision
 ) -> None:
-    failures.without_limits(settings)
+    failures.raise_limits(settings)
     near = failures.arguments_like(tool, "101", ADA, "2027-01-31", {"phone": "1"}, "Won", "")
 
     @failures.FUZZ
     @given(near)
     def fuzz(arguments: dict[str, Any]) -> None:
-        failures.answers_clearly(mcp.at(revision), tool, arguments)
+        failures.answers_clearly(mcp.with_revision(revision), tool, arguments)
 
     fuzz()
     assert hubspot.breaches == []

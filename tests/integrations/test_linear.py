@@ -15,7 +15,16 @@ from integrations.linear import TOOLSET, judge, waits
 from mcp_protocol.revisions import HANDSHAKE, Revision
 from tests.drivers.fake_vendors import linear as fake
 from tests.drivers.fake_vendors.connected import connect_toolset
-from tests.drivers.fake_vendors.linear import BUG, DECOY, ENG, IDEA, OPS, URGENT, Linear, out_of
+from tests.drivers.fake_vendors.linear import (
+    BUG,
+    DECOY,
+    ENG,
+    IDEA,
+    OPS,
+    URGENT,
+    Linear,
+    rate_limit_answer,
+)
 from tests.drivers.fake_vendors.site import GARBAGE, resetting, saying, sending
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
@@ -62,7 +71,7 @@ def invalid(reply: Reply) -> tuple[str, str]:
 
 @pytest.mark.parametrize("revision", [Revision.V2025_06_18, *AS_RESULT], ids=str)
 def test_tools_of_an_integration_have_its_icon(client: McpClient, revision: Revision) -> None:
-    listed = client.at(revision).request("tools/list").result["tools"]
+    listed = client.with_revision(revision).request("tools/list").result["tools"]
     icons = {tool["name"]: tool.get("icons", []) for tool in listed}
     if revision not in AS_RESULT:
         assert not any(icons.values())
@@ -241,13 +250,13 @@ def test_a_key_that_linear_does_not_know_is_unauthorized(grant: Grant, vendor: L
 def test_one_request_too_many_is_reported_as_that(
     client: McpClient, vendor: Linear, budget: str
 ) -> None:
-    vendor.refuse_creation(out_of(budget, 3600))
+    vendor.refuse_creation(rate_limit_answer(budget, 3600))
     assert "Linear's rate limit is reached." in bug(client).error["message"]
     assert len(vendor.inputs) == 1
 
 
 def test_a_budget_that_is_soon_full_again_is_waited_for(client: McpClient, vendor: Linear) -> None:
-    vendor.refuse_creation(out_of("Requests", 0.05))
+    vendor.refuse_creation(rate_limit_answer("Requests", 0.05))
     assert bug(client).facts["identifier"] == "ENG-1"
     assert len(vendor.inputs) == 2
 
@@ -284,7 +293,7 @@ def test_an_answer_that_makes_no_sense_is_a_failure_of_the_integration(
 def test_a_refusal_is_a_result_where_the_revision_has_it_so(
     client: McpClient, vendor: Linear, revision: Revision
 ) -> None:
-    reply = bug(client.at(revision), team="Nobody")
+    reply = bug(client.with_revision(revision), team="Nobody")
     assert reply.result["isError"] is True
     message = json.loads(reply.result["content"][0]["text"])
     assert (message["code"], message["field"]) == (-32602, "team")
@@ -320,7 +329,7 @@ def test_a_customer_with_nothing_but_an_address_is_reported_by_id(
 
 
 def test_a_call_that_runs_again_finds_what_it_has_filed(office: Grant, vendor: Linear) -> None:
-    def filed(call_id: str) -> Any:
+    def file_bug(call_id: str) -> Any:
         context = ToolContext(
             organization_id=str(office.organization.pk),
             user_id=str(office.user.pk),
@@ -331,9 +340,9 @@ def test_a_call_that_runs_again_finds_what_it_has_filed(office: Grant, vendor: L
         )
         return linear.create_bug(context, **BASICS)
 
-    assert filed("a" * 32) == filed("a" * 32)
+    assert file_bug("a" * 32) == file_bug("a" * 32)
     assert len(vendor.issues) == 1
-    assert filed("b" * 32) != filed("a" * 32)
+    assert file_bug("b" * 32) != file_bug("a" * 32)
     assert len(vendor.issues) == 2
 
 
@@ -364,19 +373,19 @@ def answer(status: int = 400, code: str = "RATELIMITED", **headers: str) -> Vend
 NOW = 1_800_000_000
 
 
-def in_seconds(seconds: int) -> str:
+def time_after(seconds: int) -> str:
     return str((NOW + seconds) * 1000)
 
 
 WAITS = {
-    "requests": ({"requests_remaining": "0", "requests_reset": in_seconds(1000)}, 1000),
-    "the-other": ({"requests_remaining": "5", "requests_reset": in_seconds(1000)}, 1),
+    "requests": ({"requests_remaining": "0", "requests_reset": time_after(1000)}, 1000),
+    "the-other": ({"requests_remaining": "5", "requests_reset": time_after(1000)}, 1),
     "both": (
         {
             "requests_remaining": "0",
-            "requests_reset": in_seconds(1000),
+            "requests_reset": time_after(1000),
             "complexity_remaining": "0",
-            "complexity_reset": in_seconds(2000),
+            "complexity_reset": time_after(2000),
         },
         2000,
     ),

@@ -38,7 +38,7 @@ def slack(grant: Grant, settings: Any) -> Iterator[Slack]:
 
 
 def test_a_message_goes_to_the_default_channel(mcp: McpClient, slack: Slack) -> None:
-    reply = mcp.at(Revision.V2025_06_18).call(POST, HELLO)
+    reply = mcp.with_revision(Revision.V2025_06_18).call(POST, HELLO)
     assert reply.result["structuredContent"] == {"channel": "C0GENERAL1", "ts": TS}
     (sent,) = slack.seen
     assert sent.line == "POST /api/chat.postMessage"
@@ -205,13 +205,13 @@ def test_the_check_names_the_workspace(grant: Grant, slack: Slack) -> None:
 def test_any_arguments_at_all_are_answered_clearly(
     mcp: McpClient, slack: Slack, settings: Any, revision: Revision
 ) -> None:
-    failures.without_limits(settings)
+    failures.raise_limits(settings)
     (tool,) = TOOLSET.tools
 
     @failures.FUZZ
     @given(failures.arguments_like(tool, "support", "D0PERSON01", TS, "<!here>"))
     def fuzz(arguments: dict[str, Any]) -> None:
-        failures.answers_clearly(mcp.at(revision), tool, arguments)
+        failures.answers_clearly(mcp.with_revision(revision), tool, arguments)
 
     fuzz()
     assert slack.breaches == []

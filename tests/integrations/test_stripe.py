@@ -16,8 +16,8 @@ from customers import customers
 from integrations import stripe as integration
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.billing import ASKING, PERFORMING, connect
-from tests.drivers.fake_vendors.stripe import KEY, Reply, Stripe
-from tests.drivers.grants import Grant, granted
+from tests.drivers.fake_vendors.stripe import KEY, Stripe, StripeReply
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.mcp import Reply as McpReply
 from tools_registry.api import BoundCustomer, ToolContext, ToolFailure, VendorResponse
@@ -32,14 +32,14 @@ def ask(mcp: McpClient, tool: str, **arguments: Any) -> Any:
     return mcp.call(f"stripe.{tool}", arguments).facts
 
 
-def filed() -> ApprovalRequest:
+def filed_request() -> ApprovalRequest:
     return ApprovalRequest.objects.get()
 
 
 def test_a_refund_is_asked_for_and_nothing_is_refunded(mcp: McpClient, stripe: Stripe) -> None:
     charge = stripe.charge(2000)
     reported = ask(mcp, "request_refund", payment=charge, reason="duplicate", why="Paid twice")
-    row = filed()
+    row = filed_request()
     assert reported == {"request_id": str(row.pk), "status": "pending", "summary": row.summary}
     assert row.summary == f"Refund 20.00 USD of {charge} (20.00 USD paid)"
     assert row.arguments == {
@@ -58,14 +58,14 @@ def test_a_refund_is_asked_for_and_nothing_is_refunded(mcp: McpClient, stripe: S
 def test_what_was_refunded_before_is_not_asked_for_again(mcp: McpClient, stripe: Stripe) -> None:
     charge = stripe.charge(2000, amount_refunded=500)
     ask(mcp, "request_refund", payment=charge)
-    assert filed().arguments["amount"] == 1500
+    assert filed_request().arguments["amount"] == 1500
 
 
 def test_a_payment_intent_leads_to_its_charge(mcp: McpClient, stripe: Stripe) -> None:
     charge = stripe.charge(1000)
     intent = stripe.has("payment_intent", latest_charge=charge)
     ask(mcp, "request_refund", payment=intent, amount=400)
-    assert filed().arguments == {"charge": charge, "amount": 400, "currency": "usd"}
+    assert filed_request().arguments == {"charge": charge, "amount": 400, "currency": "usd"}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_amounts_are_shown_in_the_units_of_their_currency(
     mcp: McpClient, stripe: Stripe, currency: str, shown: str
 ) -> None:
     ask(mcp, "request_refund", payment=stripe.charge(1500, currency=currency))
-    assert f"Refund {shown} of" in filed().summary
+    assert f"Refund {shown} of" in filed_request().summary
 
 
 def test_a_cancellation_says_when_it_ends(mcp: McpClient, stripe: Stripe) -> None:
@@ -83,24 +83,24 @@ def test_a_cancellation_says_when_it_ends(mcp: McpClient, stripe: Stripe) -> Non
     facts = {"items": {"data": [item]}, "cancel_at_period_end": False, "status": "active"}
     row = stripe.has("subscription", **facts)
     ask(mcp, "request_cancellation", subscription=row)
-    assert filed().summary.endswith("at the end of its period, 2027-01-15")
-    assert filed().arguments == {"subscription": row, "at_period_end": True}
+    assert filed_request().summary.endswith("at the end of its period, 2027-01-15")
+    assert filed_request().arguments == {"subscription": row, "at_period_end": True}
 
 
 def test_a_credit_is_asked_for(mcp: McpClient, stripe: Stripe) -> None:
     customer = stripe.has("customer", currency="eur")
     ask(mcp, "request_credit", customer=customer, amount=999, currency="eur")
-    assert filed().summary == f"Credit {customer} with 9.99 EUR"
+    assert filed_request().summary == f"Credit {customer} with 9.99 EUR"
 
 
 def test_a_trial_is_extended_from_where_it_ends(mcp: McpClient, stripe: Stripe) -> None:
     soon = int(datetime.now(UTC).timestamp()) + 86_400
     row = stripe.has("subscription", status="trialing", trial_end=soon)
     ask(mcp, "extend_trial", subscription=row, days=10)
-    assert filed().arguments == {"subscription": row, "trial_end": soon + 864_000}
+    assert filed_request().arguments == {"subscription": row, "trial_end": soon + 864_000}
 
 
-def refused(reply: McpReply) -> tuple[str, str]:
+def get_refusal(reply: McpReply) -> tuple[str, str]:
     """The field and the reason of an argument that cannot be."""
     assert reply.code == -32602
     return reply.error["data"]["field"], reply.error["data"]["reason"]
@@ -122,7 +122,7 @@ def test_a_refund_that_could_not_be_made_is_not_asked_for(
     charge = stripe.rows[stripe.charge(2000)]
     charge.update(facts)
     reply = mcp.call("stripe.request_refund", {"payment": charge["id"], **asked})
-    assert refused(reply)[0] == field
+    assert get_refusal(reply)[0] == field
     assert not ApprovalRequest.objects.exists()
 
 
@@ -153,18 +153,18 @@ def test_a_subscription_has_to_be_fit_for_it(  # noqa: PLR0917  a table's column
     mcp: McpClient, stripe: Stripe, tool: str, facts: Any, asked: Any, field: str
 ) -> None:
     row = stripe.has("subscription", **facts)
-    assert refused(mcp.call(f"stripe.{tool}", {"subscription": row, **asked}))[0] == field
+    assert get_refusal(mcp.call(f"stripe.{tool}", {"subscription": row, **asked}))[0] == field
 
 
 def test_a_customer_has_one_currency(mcp: McpClient, stripe: Stripe) -> None:
     customer = stripe.has("customer", currency="eur")
     asked = {"customer": customer, "amount": 1, "currency": "usd"}
-    assert refused(mcp.call("stripe.request_credit", asked)) == ("currency", "must be eur")
+    assert get_refusal(mcp.call("stripe.request_credit", asked)) == ("currency", "must be eur")
 
 
 def test_without_a_bound_customer_one_has_to_be_named(mcp: McpClient, stripe: Stripe) -> None:
     reply = mcp.call("stripe.request_credit", {"amount": 1, "currency": "usd"})
-    assert refused(reply) == ("customer", "is required")
+    assert get_refusal(reply) == ("customer", "is required")
     assert stripe.sent == []
 
 
@@ -255,17 +255,19 @@ def test_what_belongs_to_another_than_the_bound_customer_is_not_found(
 @pytest.mark.parametrize(
     ("reply", "code", "said"),
     [
-        pytest.param(Reply(403, {}), -32002, "may not do this", id="forbidden"),
-        pytest.param(Reply(500, b"<html>oops</html>"), -32603, "Stripe answered 500", id="broken"),
-        pytest.param(Reply(200, b"\x00garbage"), -32603, "not valid JSON", id="garbage"),
+        pytest.param(StripeReply(403, {}), -32002, "may not do this", id="forbidden"),
         pytest.param(
-            Reply(200, {"odd": 1}), -32603, "does not match its API reference", id="other"
+            StripeReply(500, b"<html>oops</html>"), -32603, "Stripe answered 500", id="broken"
         ),
-        pytest.param(Reply(200, [1]), -32603, "Stripe answered 200", id="no-object"),
+        pytest.param(StripeReply(200, b"\x00garbage"), -32603, "not valid JSON", id="garbage"),
+        pytest.param(
+            StripeReply(200, {"odd": 1}), -32603, "does not match its API reference", id="other"
+        ),
+        pytest.param(StripeReply(200, [1]), -32603, "Stripe answered 200", id="no-object"),
     ],
 )
 def test_what_goes_wrong_at_stripe_is_said_plainly(
-    mcp: McpClient, stripe: Stripe, reply: Reply, code: int, said: str
+    mcp: McpClient, stripe: Stripe, reply: StripeReply, code: int, said: str
 ) -> None:
     stripe.misbehave = [reply] * 4
     answer = mcp.call("stripe.request_refund", {"payment": "ch_1"})
@@ -293,14 +295,14 @@ def test_a_wrong_key_is_reported_without_a_letter_of_it(grant: Grant, stripe: St
 def test_words_of_stripe_arrive_short_and_harmless(
     mcp: McpClient, stripe: Stripe, message: str
 ) -> None:
-    stripe.misbehave = [Reply(400, {"error": {"message": message}})]
+    stripe.misbehave = [StripeReply(400, {"error": {"message": message}})]
     reported = mcp.call("stripe.request_refund", {"payment": "ch_1"}).error["message"]
     assert KEY not in reported
     assert len(reported) < 350
     assert re.fullmatch(r"[\x20-\x7e]+", reported)
 
 
-def answered(status: int, **headers: str) -> VendorResponse:
+def vendor_response(status: int, **headers: str) -> VendorResponse:
     return VendorResponse(
         status, {name.replace("_", "-"): text for name, text in headers.items()}, {}
     )
@@ -309,14 +311,14 @@ def answered(status: int, **headers: str) -> VendorResponse:
 @pytest.mark.parametrize(
     ("answer", "seconds"),
     [
-        (answered(429), 1.0),
-        (answered(429, retry_after="7"), 7.0),
-        (answered(429, retry_after="soon"), 1.0),
-        (answered(429, stripe_should_retry="false"), None),
-        (answered(409), 1.0),
-        (answered(500), None),
-        (answered(500, stripe_should_retry="true", retry_after="2"), 2.0),
-        (answered(400), None),
+        (vendor_response(429), 1.0),
+        (vendor_response(429, retry_after="7"), 7.0),
+        (vendor_response(429, retry_after="soon"), 1.0),
+        (vendor_response(429, stripe_should_retry="false"), None),
+        (vendor_response(409), 1.0),
+        (vendor_response(500), None),
+        (vendor_response(500, stripe_should_retry="true", retry_after="2"), 2.0),
+        (vendor_response(400), None),
     ],
     ids=str,
 )
@@ -340,7 +342,7 @@ def test_the_check_says_which_mode_the_key_is_for() -> None:
 def test_k05_what_performs_is_never_listed_and_never_runs_over_mcp(
     stripe: Stripe, revision: Revision, action: str
 ) -> None:
-    grant = granted(f"actions:* actions:stripe:* actions:stripe:{action}")
+    grant = make_grant(f"actions:* actions:stripe:* actions:stripe:{action}")
     connect(grant, enabled=(*ASKING, *PERFORMING))
     mcp = McpClient(grant.token(), revision)
     assert [name for name in mcp.tool_names() if name.startswith("stripe.")] == sorted(

@@ -16,7 +16,7 @@ from tests.drivers.fake_vendors.hubspot import HubSpot
 from tests.drivers.fake_vendors.linear import Linear
 from tests.drivers.fake_vendors.site import Site
 from tests.drivers.fake_vendors.slack import Slack
-from tests.drivers.fake_vendors.stripe import Reply, Stripe
+from tests.drivers.fake_vendors.stripe import Stripe, StripeReply
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tools_registry.api import BoundCustomer, NotFound, VendorResponse
@@ -27,7 +27,9 @@ NOT_FOUND = (-32601, "not_found", "not_found")
 VALIDATION = (-32602, "validation_failed", "validation")
 
 
-def judged(client: McpClient, tool: str, arguments: dict[str, Any]) -> tuple[int, str, str]:
+def call_and_get_refusal(
+    client: McpClient, tool: str, arguments: dict[str, Any]
+) -> tuple[int, str, str]:
     """The code that the client gets, in either form, with outcome and reason of the audit row."""
     reply = client.call(tool, arguments)
     assert ("result" in reply.json) == (client.revision is not EARLY)
@@ -38,7 +40,7 @@ def judged(client: McpClient, tool: str, arguments: dict[str, Any]) -> tuple[int
 
 @pytest.fixture
 def vendor(grant: Grant, settings: Any) -> Iterator[Site]:
-    with help_desk.opened(settings) as opened:
+    with help_desk.open_desk(settings) as opened:
         help_desk.connect(grant)
         yield opened
 
@@ -49,7 +51,7 @@ def test_l4_an_integration_without_a_judge_of_its_own_goes_by_the_status(
     mcp: McpClient, vendor: Site, revision: Revision, status: int, expected: tuple[int, str, str]
 ) -> None:
     vendor.usual = site.saying({"secret": help_desk.SECRET}, status)
-    assert judged(mcp.at(revision), "desk.get_ticket", {}) == expected
+    assert call_and_get_refusal(mcp.with_revision(revision), "desk.get_ticket", {}) == expected
     assert row().upstream_status == status
     assert help_desk.SECRET not in row().detail
     assert len(vendor.seen) == 1
@@ -96,7 +98,10 @@ def test_l4_hubspot(
 ) -> None:
     hubspot.say(status, {"message": "Property values were not valid."})
     arguments = {"text": "A note", "contact_id": "101"}
-    assert judged(mcp.at(revision), "hubspot.create_note", arguments) == expected
+    assert (
+        call_and_get_refusal(mcp.with_revision(revision), "hubspot.create_note", arguments)
+        == expected
+    )
     assert row().upstream_status == status
 
 
@@ -118,18 +123,20 @@ def test_a_404_of_hubspot_for_an_address_names_the_contact_and_has_hubspot_s_sen
 
 
 STRIPE = {
-    "missing": (Reply(404, {"error": {"code": "resource_missing"}}), NOT_FOUND),
-    "missing-400": (Reply(400, {"error": {"code": "resource_missing"}}), NOT_FOUND),
+    "missing": (StripeReply(404, {"error": {"code": "resource_missing"}}), NOT_FOUND),
+    "missing-400": (StripeReply(400, {"error": {"code": "resource_missing"}}), NOT_FOUND),
     "parameter": (
-        Reply(400, {"error": {"type": "invalid_request_error", "param": "x", "message": "No."}}),
+        StripeReply(
+            400, {"error": {"type": "invalid_request_error", "param": "x", "message": "No."}}
+        ),
         VALIDATION,
     ),
     "card": (
-        Reply(402, {"error": {"type": "card_error", "message": "Declined."}}),
+        StripeReply(402, {"error": {"type": "card_error", "message": "Declined."}}),
         (-32603, "integration_error", "integration"),
     ),
     "key": (
-        Reply(400, {"error": {"type": "idempotency_error", "message": "Another key."}}),
+        StripeReply(400, {"error": {"type": "idempotency_error", "message": "Another key."}}),
         (-32603, "integration_error", "integration"),
     ),
 }
@@ -138,10 +145,15 @@ STRIPE = {
 @pytest.mark.parametrize(("reply", "expected"), STRIPE.values(), ids=STRIPE)
 @REVISIONS
 def test_l4_stripe(
-    mcp: McpClient, stripe: Stripe, revision: Revision, reply: Reply, expected: Any
+    mcp: McpClient, stripe: Stripe, revision: Revision, reply: StripeReply, expected: Any
 ) -> None:
     stripe.misbehave = [reply]
-    assert judged(mcp.at(revision), "stripe.request_refund", {"payment": "ch_1"}) == expected
+    assert (
+        call_and_get_refusal(
+            mcp.with_revision(revision), "stripe.request_refund", {"payment": "ch_1"}
+        )
+        == expected
+    )
     assert row().upstream_status == reply.status
 
 
@@ -149,16 +161,16 @@ def test_l4_stripe(
     ("reply", "message"),
     [
         (
-            Reply(
+            StripeReply(
                 404, {"error": {"code": "resource_missing", "message": "No such charge: 'ch_9'"}}
             ),
             "Stripe has nothing under this id: No such charge: 'ch_9'",
         ),
-        (Reply(404, {}), "Stripe has nothing under this id."),
+        (StripeReply(404, {}), "Stripe has nothing under this id."),
     ],
 )
 def test_a_404_of_stripe_has_stripe_s_sentence(
-    mcp: McpClient, stripe: Stripe, reply: Reply, message: str
+    mcp: McpClient, stripe: Stripe, reply: StripeReply, message: str
 ) -> None:
     stripe.misbehave = [reply]
     answer = mcp.call("stripe.request_refund", {"payment": "ch_9"}).error
@@ -200,7 +212,10 @@ def test_l4_linear(
 ) -> None:
     linear.refuse_creation(site.saying(said, 400))
     arguments = {"title": "Broken", "description": "It is broken."}
-    assert judged(mcp.at(revision), "linear.create_bug", arguments) == expected
+    assert (
+        call_and_get_refusal(mcp.with_revision(revision), "linear.create_bug", arguments)
+        == expected
+    )
 
 
 def test_a_missing_record_of_linear_is_answered_in_linear_s_words(
@@ -230,7 +245,10 @@ def test_l4_slack(
     mcp: McpClient, slack: Slack, revision: Revision, error: str, expected: Any
 ) -> None:
     slack.say(200, {"ok": False, "error": error})
-    assert judged(mcp.at(revision), "slack.post_message", {"text": "Hello"}) == expected
+    assert (
+        call_and_get_refusal(mcp.with_revision(revision), "slack.post_message", {"text": "Hello"})
+        == expected
+    )
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ MESSAGE_LIKE = st.dictionaries(
 )
 
 
-def malformed(value: object, *, batch_limit: int = 0) -> Malformed:
+def read_malformed(value: object, *, batch_limit: int = 0) -> Malformed:
     message = read(value, batch_limit=batch_limit)
     assert isinstance(message, Malformed)
     return message
@@ -80,7 +80,7 @@ def test_unknown_members_are_ignored() -> None:
 def test_a_message_of_no_or_another_json_rpc_is_invalid_under_its_own_id(
     version: dict[str, Any],
 ) -> None:
-    message = malformed({"id": 7, "method": "ping", **version})
+    message = read_malformed({"id": 7, "method": "ping", **version})
     assert (message.id, message.error.code) == (7, INVALID_REQUEST)
     assert message.error.status(Revision.V2025_03_26) == 400
 
@@ -106,7 +106,7 @@ def test_a_message_of_no_or_another_json_rpc_is_invalid_under_its_own_id(
 def test_an_id_that_is_no_sensible_string_or_integer_is_invalid_and_not_echoed(
     identifier: object,
 ) -> None:
-    message = malformed({**PING, "id": identifier})
+    message = read_malformed({**PING, "id": identifier})
     assert (message.id, message.error.code) == (None, INVALID_REQUEST)
     assert failure(message.id, message.error)["id"] is None
 
@@ -127,7 +127,7 @@ def test_any_other_id_is_kept_as_it_came(identifier: int | str) -> None:
     ],
 )
 def test_a_message_without_a_method_is_invalid(method: dict[str, Any]) -> None:
-    message = malformed({"jsonrpc": "2.0", "id": 3, **method})
+    message = read_malformed({"jsonrpc": "2.0", "id": 3, **method})
     assert (message.id, message.error.code) == (3, INVALID_REQUEST)
 
 
@@ -153,15 +153,17 @@ def test_any_text_is_a_method_as_far_as_the_envelope_goes(method: str) -> None:
     ],
 )
 def test_params_that_are_no_object_are_invalid_params_under_the_id(params: object) -> None:
-    message = malformed({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params})
+    message = read_malformed({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params})
     assert (message.id, message.error.code) == (9, INVALID_PARAMS)
-    notice = malformed({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+    notice = read_malformed(
+        {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+    )
     assert (notice.id, notice.error.code) == (None, INVALID_REQUEST)
 
 
 @pytest.mark.parametrize("value", [None, 5, "x", True, 1.5])
 def test_a_body_that_is_no_object_is_invalid(value: object) -> None:
-    assert malformed(value).error.code == INVALID_REQUEST
+    assert read_malformed(value).error.code == INVALID_REQUEST
 
 
 def test_a_clients_answer_is_recognised() -> None:
@@ -176,12 +178,12 @@ def test_a_clients_error_may_lack_an_id_and_its_result_may_not() -> None:
     assert read({"jsonrpc": "2.0", "id": None, "error": error}, batch_limit=0) == JsonRpcResponse(
         None, error=error
     )
-    assert malformed({"jsonrpc": "2.0", "result": {}}).error.code == INVALID_REQUEST
+    assert read_malformed({"jsonrpc": "2.0", "result": {}}).error.code == INVALID_REQUEST
 
 
 @pytest.mark.parametrize("members", [{}, {"result": {}, "error": {}}], ids=["neither", "both"])
 def test_an_answer_has_exactly_one_of_result_and_error(members: dict[str, Any]) -> None:
-    message = malformed({"jsonrpc": "2.0", "id": 4, **members})
+    message = read_malformed({"jsonrpc": "2.0", "id": 4, **members})
     assert (message.id, message.error.code) == (4, INVALID_REQUEST)
 
 
@@ -201,13 +203,13 @@ def test_i14_a_member_that_is_no_message_is_malformed_on_its_own() -> None:
     [pytest.param([], id="I14-empty"), pytest.param([PING] * 101, id="I14-101-members")],
 )
 def test_a_batch_holds_one_to_a_hundred_messages(value: list[object]) -> None:
-    message = malformed(value, batch_limit=100)
+    message = read_malformed(value, batch_limit=100)
     assert (message.id, message.error.code) == (None, INVALID_REQUEST)
     assert len(batch([PING] * 100).members) == 100
 
 
 def test_an_array_is_invalid_where_batches_do_not_exist() -> None:
-    message = malformed([PING], batch_limit=0)
+    message = read_malformed([PING], batch_limit=0)
     assert (message.id, message.error.code) == (None, INVALID_REQUEST)
     assert "2025-03-26" in message.error.message
 

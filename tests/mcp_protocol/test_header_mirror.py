@@ -55,7 +55,7 @@ def call(name: object = "search_docs") -> JsonRpcRequest:
     return JsonRpcRequest(1, "tools/call", {"name": name, "arguments": {}, "_meta": META})
 
 
-def mirrored(**changed: str | None) -> HeaderLookup:
+def mirrored_headers(**changed: str | None) -> HeaderLookup:
     headers: dict[str, str | None] = {
         "MCP-Protocol-Version": VERSION,
         "Mcp-Method": "tools/call",
@@ -136,8 +136,8 @@ def test_reading_any_value_gives_text_or_a_mismatch(value: str) -> None:
 
 
 def test_headers_that_repeat_the_body_pass() -> None:
-    check_mirror(mirrored(), call())
-    check_mirror(mirrored(Mcp_Name="=?base64?c2VhcmNoX2RvY3M=?="), call())
+    check_mirror(mirrored_headers(), call())
+    check_mirror(mirrored_headers(Mcp_Name="=?base64?c2VhcmNoX2RvY3M=?="), call())
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_headers_that_repeat_the_body_pass() -> None:
 )
 def test_headers_that_differ_from_the_body_are_a_mismatch(changed: dict[str, str | None]) -> None:
     with pytest.raises(ProtocolError) as caught:
-        check_mirror(mirrored(**changed), call())
+        check_mirror(mirrored_headers(**changed), call())
     assert_mismatch(caught.value)
 
 
@@ -167,19 +167,19 @@ def test_headers_that_differ_from_the_body_are_a_mismatch(changed: dict[str, str
 def test_the_name_header_repeats_the_member_of_its_method(method: str, member: str) -> None:
     request = JsonRpcRequest(1, method, {member: "halo://guide/é", "_meta": META})
     name = encode_header_value("halo://guide/é")
-    check_mirror(mirrored(Mcp_Method=method, Mcp_Name=name), request)
+    check_mirror(mirrored_headers(Mcp_Method=method, Mcp_Name=name), request)
     with pytest.raises(ProtocolError):
-        check_mirror(mirrored(Mcp_Method=method, Mcp_Name="halo://guide/e"), request)
+        check_mirror(mirrored_headers(Mcp_Method=method, Mcp_Name="halo://guide/e"), request)
 
 
 def test_other_methods_need_no_name() -> None:
     request = JsonRpcRequest(1, "tools/list", {"_meta": META, "name": "ignored"})
-    check_mirror(mirrored(Mcp_Method="tools/list", Mcp_Name=None), request)
+    check_mirror(mirrored_headers(Mcp_Method="tools/list", Mcp_Name=None), request)
 
 
 @pytest.mark.parametrize("name", [None, 5, ["search_docs"]], ids=["J01-missing", "J01-5", "list"])
 def test_a_name_that_is_no_text_is_left_for_the_method_to_refuse(name: object) -> None:
-    check_mirror(mirrored(), call(name))
+    check_mirror(mirrored_headers(), call(name))
 
 
 def test_annotations_are_found_along_properties_alone() -> None:

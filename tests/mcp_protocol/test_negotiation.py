@@ -30,13 +30,13 @@ def request(meta: object = None, method: str = "tools/list") -> JsonRpcRequest:
     return JsonRpcRequest(1, method, {} if meta is None else {"_meta": meta})
 
 
-def refused(header: str | None, message: JsonRpcRequest | JsonRpcNotification) -> ProtocolError:
+def get_refusal(header: str | None, message: JsonRpcRequest | JsonRpcNotification) -> ProtocolError:
     with pytest.raises(ProtocolError) as caught:
         negotiate(header, message)
     return caught.value
 
 
-def without(key: str) -> dict[str, Any]:
+def meta_without(key: str) -> dict[str, Any]:
     return {name: value for name, value in META.items() if name != PREFIX + key}
 
 
@@ -55,7 +55,7 @@ def test_a_legacy_header_names_the_revision(revision: Revision) -> None:
 
 @pytest.mark.parametrize("header", ["1900-01-01", "", "latest", "2025-11-25, 2025-11-25"])
 def test_an_unknown_header_is_refused_with_what_is_supported(header: str) -> None:
-    error = refused(header, request())
+    error = get_refusal(header, request())
     assert (error.code, error.http_status) == (UNSUPPORTED_VERSION, 400)
     assert isinstance(error.data, dict)
     assert error.data["requested"] == header
@@ -82,7 +82,7 @@ def test_a_log_level_is_one_the_schema_knows(
 
 
 def test_client_info_is_optional() -> None:
-    assert negotiate(MODERN, request(without("clientInfo"))).revision is Revision.V2026_07_28
+    assert negotiate(MODERN, request(meta_without("clientInfo"))).revision is Revision.V2026_07_28
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_client_info_is_optional() -> None:
         pytest.param(None, id="no-meta"),
         pytest.param({}, id="empty-meta"),
         pytest.param([], id="meta-is-an-array"),
-        pytest.param(without("protocolVersion"), id="no-version"),
+        pytest.param(meta_without("protocolVersion"), id="no-version"),
         pytest.param({**META, f"{PREFIX}protocolVersion": 5}, id="version-is-a-number"),
-        pytest.param(without("clientCapabilities"), id="no-capabilities"),
+        pytest.param(meta_without("clientCapabilities"), id="no-capabilities"),
         pytest.param({**META, f"{PREFIX}clientCapabilities": None}, id="capabilities-are-null"),
         pytest.param({**META, f"{PREFIX}clientCapabilities": []}, id="capabilities-are-an-array"),
         pytest.param({**META, f"{PREFIX}clientInfo": "me"}, id="client-info-is-a-string"),
@@ -102,29 +102,29 @@ def test_client_info_is_optional() -> None:
     ],
 )
 def test_a_modern_request_that_lacks_or_mistypes_a_field_is_invalid(meta: object) -> None:
-    error = refused(MODERN, request(meta))
+    error = get_refusal(MODERN, request(meta))
     assert (error.code, error.http_status) == (INVALID_PARAMS, 400)
 
 
 def test_a_modern_body_without_its_header_is_a_mismatch() -> None:
-    error = refused(None, request(META))
+    error = get_refusal(None, request(META))
     assert (error.code, error.http_status) == (HEADER_MISMATCH, 400)
 
 
 @pytest.mark.parametrize("header", ["2025-11-25", "2025-03-26", "1900-01-01"])
 def test_a_header_that_differs_from_the_body_is_a_mismatch(header: str) -> None:
-    error = refused(header, request(META))
+    error = get_refusal(header, request(META))
     assert (error.code, error.http_status) == (HEADER_MISMATCH, 400)
 
 
 def test_a_modern_header_over_a_legacy_body_is_a_mismatch() -> None:
     meta = {**META, f"{PREFIX}protocolVersion": "2025-11-25"}
-    assert refused(MODERN, request(meta)).code == HEADER_MISMATCH
+    assert get_refusal(MODERN, request(meta)).code == HEADER_MISMATCH
 
 
 @pytest.mark.parametrize("header", ["1900-01-01", None])
 def test_an_unknown_version_in_the_body_is_unsupported(header: str | None) -> None:
-    error = refused(header, request({**META, f"{PREFIX}protocolVersion": "1900-01-01"}))
+    error = get_refusal(header, request({**META, f"{PREFIX}protocolVersion": "1900-01-01"}))
     assert (error.code, error.http_status) == (UNSUPPORTED_VERSION, 400)
     assert isinstance(error.data, dict)
     assert error.data["requested"] == "1900-01-01"
@@ -136,14 +136,14 @@ def test_header_and_body_may_agree_on_a_legacy_revision() -> None:
 
 
 def test_legacy_meta_that_is_no_object_is_invalid_without_a_status_of_its_own() -> None:
-    error = refused("2025-06-18", request([]))
+    error = get_refusal("2025-06-18", request([]))
     assert error.code == INVALID_PARAMS
     assert error.status(Revision.V2025_06_18) == 200
 
 
 def test_a_version_in_the_body_that_is_no_text_is_invalid_under_any_header() -> None:
     for header in (None, "2025-11-25", MODERN):
-        error = refused(header, request({f"{PREFIX}protocolVersion": 5}))
+        error = get_refusal(header, request({f"{PREFIX}protocolVersion": 5}))
         assert (error.code, error.http_status) == (INVALID_PARAMS, 400)
 
 
@@ -156,8 +156,8 @@ def test_a_modern_notification_needs_no_fields_and_no_header() -> None:
 
 def test_a_notification_is_still_held_to_what_it_says() -> None:
     declared = JsonRpcNotification("notifications/cancelled", {"_meta": META})
-    assert refused("2025-11-25", declared).code == HEADER_MISMATCH
-    assert refused("1900-01-01", JsonRpcNotification("x")).code == UNSUPPORTED_VERSION
+    assert get_refusal("2025-11-25", declared).code == HEADER_MISMATCH
+    assert get_refusal("1900-01-01", JsonRpcNotification("x")).code == UNSUPPORTED_VERSION
 
 
 def test_i20_initialize_without_params_is_2025_03_26() -> None:
@@ -202,7 +202,7 @@ def test_initialize_in_a_modern_envelope_is_modern_where_no_such_method_exists()
     ids=["version", "capabilities", "client-info"],
 )
 def test_initialize_with_mistyped_params_is_invalid(params: dict[str, Any]) -> None:
-    error = refused(None, JsonRpcRequest(1, "initialize", params))
+    error = get_refusal(None, JsonRpcRequest(1, "initialize", params))
     assert error.code == INVALID_PARAMS
     assert error.status(Revision.V2025_03_26) == 200
 

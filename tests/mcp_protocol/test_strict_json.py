@@ -52,7 +52,7 @@ def is_refused(result: object) -> bool:
     return isinstance(result, ProtocolError) and result.code == PARSE_ERROR
 
 
-def nested(depth: int) -> bytes:
+def nested_arrays(depth: int) -> bytes:
     return b"[" * depth + b"]" * depth
 
 
@@ -118,10 +118,10 @@ def test_a_refusal_is_a_parse_error_without_an_id_to_answer_under() -> None:
 
 
 def test_sixty_four_levels_are_read_and_sixty_five_are_not() -> None:
-    assert parse(nested(64)) == json.loads(nested(64))
-    assert "more than 64 levels" in refusal_of(nested(65))
+    assert parse(nested_arrays(64)) == json.loads(nested_arrays(64))
+    assert "more than 64 levels" in refusal_of(nested_arrays(65))
     assert "more than 64 levels" in refusal_of(b'{"a":' * 65 + b"1" + b"}" * 65)
-    assert "more than 64 levels" in refusal_of(b'{"a":1,"b":' + nested(64) + b"}")
+    assert "more than 64 levels" in refusal_of(b'{"a":1,"b":' + nested_arrays(64) + b"}")
 
 
 def test_many_shallow_brackets_are_not_depth() -> None:
@@ -136,8 +136,8 @@ def test_many_shallow_brackets_are_not_depth() -> None:
         b'{"a":' * (ONE_MIB // 5),
         b"[" * 5_000,
         b'{"a":' * 3_000,
-        nested(5_000),
-        nested(400_000),
+        nested_arrays(5_000),
+        nested_arrays(400_000),
         b'["\\ud800",' + b"[" * ONE_MIB,
     ],
     ids=["arrays", "objects", "few-arrays", "few-objects", "closed", "closed-large", "surrogate"],
@@ -220,12 +220,12 @@ OBJECTS = st.recursive(
 )
 
 
-def written(value: Any) -> str:
+def to_json(value: Any) -> str:
     """JSON of a value in which a list is an object's pairs, and a tuple an array."""
     if isinstance(value, list):
-        return "{" + ",".join(f"{json.dumps(key)}:{written(item)}" for key, item in value) + "}"
+        return "{" + ",".join(f"{json.dumps(key)}:{to_json(item)}" for key, item in value) + "}"
     if isinstance(value, tuple):
-        return "[" + ",".join(map(written, value)) + "]"
+        return "[" + ",".join(map(to_json, value)) + "]"
     return json.dumps(value)
 
 
@@ -239,7 +239,7 @@ def has_equal_keys(value: Any) -> bool:
 @settings(deadline=None)
 @given(OBJECTS)
 def test_i05_equal_keys_are_refused_wherever_they_stand_and_nothing_else_is(value: Any) -> None:
-    body = written(value).encode()
+    body = to_json(value).encode()
     for size in (body, body + PADDING):
         assert is_refused(outcome(size)) is has_equal_keys(value)
 

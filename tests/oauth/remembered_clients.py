@@ -7,7 +7,7 @@ OTHER_CALLBACK = "https://app.example/other"
 BOX = "Don't ask again for exactly this"
 
 
-def registered(client_id: str = "by-hand", **columns: object) -> OAuthClient:
+def register_client(client_id: str = "by-hand", **columns: object) -> OAuthClient:
     """A client that an admin registered, with two callbacks."""
     given = {
         "name": "By hand",

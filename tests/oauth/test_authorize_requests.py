@@ -16,7 +16,7 @@ from tests.drivers.oauth_client import (
     OAuthClient,
     Response,
     answer,
-    encoded,
+    encode_form,
 )
 from tests.drivers.person import form_with
 from tests.oauth.conftest import PASSWORD
@@ -363,6 +363,8 @@ def test_a_page_that_explains_leaves_its_reference_in_the_log(
 def test_parameters_the_server_does_not_know_are_ignored(
     oauth_client: OAuthClient, browser: Browser
 ) -> None:
-    extra = encoded({"login_hint": "ada", "ui_locales": "de", "nonce": "n", "prompt": "consent"})
+    extra = encode_form(
+        {"login_hint": "ada", "ui_locales": "de", "nonce": "n", "prompt": "consent"}
+    )
     page = browser.open(f"{oauth_client.authorize_address()}&{extra}")
     assert set(answer(browser.decide(page))) == {"code", "state", "iss"}

@@ -125,7 +125,7 @@ def test_a_document_that_changed_replaces_what_was_known(
     assert client.created == before.created
 
 
-def asked(client: Client, person: User) -> AuthorizationRequest:
+def create_request(client: Client, person: User) -> AuthorizationRequest:
     return AuthorizationRequest.objects.create(
         client=client,
         user=person,
@@ -155,8 +155,8 @@ def test_consent_pages_are_closed_when_what_they_promised_changed(
     ada: User,
 ) -> None:
     client = resolve(site.publish())
-    asked(client, ada)
-    asked(Client.objects.create(client_id="halo_client_other"), ada)
+    create_request(client, ada)
+    create_request(Client.objects.create(client_id="halo_client_other"), ada)
     clock.shift(3600)
     resolve(site.publish(**changes))
     decided = AuthorizationRequest.objects.filter(decided_at__isnull=False)

@@ -18,7 +18,7 @@ from oauth.clients.cimd import resolving
 from oauth.clients.cimd.document import UNREACHABLE
 from oauth.errors import InvalidClient, ServerBusy
 from oauth.models import Client
-from tests.drivers.metadata_site import PATH, Answer, MetadataSite, answering, held_back, serving
+from tests.drivers.metadata_site import PATH, Answer, MetadataSite, answering, delay_answer, serving
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def while_fetching(site: MetadataSite, change: Callable[[], object]) -> str:
     """Publish a document that takes as long to arrive as `change` takes to happen."""
     url, happened = site.publish(), threading.Event()
     published = site.answers[PATH]
-    site.answers[PATH] = held_back(happened, published)
+    site.answers[PATH] = delay_answer(happened, published)
 
     def meanwhile() -> None:
         site.asked.wait(10)
@@ -71,7 +71,7 @@ def test_a_client_that_is_registered_by_hand_during_the_fetch_is_not_taken_over(
     assert client.registration_source == Client.RegistrationSource.MANUAL
 
 
-def at_once(url: str, count: int) -> list[Client | Exception]:
+def resolve_at_once(url: str, count: int) -> list[Client | Exception]:
     """Resolve in as many threads, each with a database connection of its own."""
 
     def ask(_: int) -> Client | Exception:
@@ -111,7 +111,7 @@ def once_all_wait(lookups: ConcurrencyLimit, answer: Answer) -> Answer:
 def test_ten_who_ask_at_once_share_one_fetch(site: MetadataSite, lookups: ConcurrencyLimit) -> None:
     site.publish()
     site.answers[PATH] = once_all_wait(lookups, site.answers[PATH])
-    found = at_once(site.url(), 10)
+    found = resolve_at_once(site.url(), 10)
     assert found == [Client.objects.get()] * 10
     assert site.seen == [PATH]
 
@@ -121,7 +121,7 @@ def test_ten_who_ask_at_once_share_one_refusal(
     site: MetadataSite, lookups: ConcurrencyLimit
 ) -> None:
     site.answers[PATH] = once_all_wait(lookups, answering(b"", status=500))
-    found = at_once(site.url(), 10)
+    found = resolve_at_once(site.url(), 10)
     assert [str(one) for one in found] == [UNREACHABLE] * 10
     assert site.seen == [PATH]
     assert SecurityEvent.objects.get().count == 1
@@ -133,9 +133,9 @@ def test_fetches_leave_threads_for_everybody_else(
 ) -> None:
     monkeypatch.setattr(resolving, "_lookups", ConcurrencyLimit(total=1))
     url, other, answered = site.publish(), site.publish("/other.json"), threading.Event()
-    site.answers[PATH] = held_back(answered, site.answers[PATH])
+    site.answers[PATH] = delay_answer(answered, site.answers[PATH])
     with ThreadPoolExecutor(1) as threads:
-        first = threads.submit(at_once, url, 1)
+        first = threads.submit(resolve_at_once, url, 1)
         assert site.asked.wait(10)
         for crowded in (other, url):
             with pytest.raises(ServerBusy):
@@ -151,9 +151,9 @@ def test_one_person_with_slow_documents_leaves_lookups_to_everybody_else(
     site: MetadataSite,
 ) -> None:
     url, other, answered = site.publish(), site.publish("/other.json"), threading.Event()
-    site.answers[PATH] = held_back(answered, site.answers[PATH])
+    site.answers[PATH] = delay_answer(answered, site.answers[PATH])
     with ThreadPoolExecutor(1) as threads:
-        first = threads.submit(at_once, url, 1)
+        first = threads.submit(resolve_at_once, url, 1)
         assert site.asked.wait(10)
         with pytest.raises(ServerBusy):
             resolve(other)
@@ -170,9 +170,9 @@ def test_who_waited_in_vain_is_asked_to_come_back(
 ) -> None:
     monkeypatch.setattr(resolving, "TIMEOUT_SECONDS", 0.05)
     url, answered = site.publish(), threading.Event()
-    site.answers[PATH] = held_back(answered, site.answers[PATH])
+    site.answers[PATH] = delay_answer(answered, site.answers[PATH])
     with ThreadPoolExecutor(1) as threads:
-        first = threads.submit(at_once, url, 1)
+        first = threads.submit(resolve_at_once, url, 1)
         assert site.asked.wait(10)
         with pytest.raises(ServerBusy):
             resolve(url)

@@ -20,8 +20,8 @@ from tests.drivers.oauth_client import (
     OAuthClient,
     Response,
     answer,
+    assert_refused,
     read,
-    refused,
     tokens_of,
 )
 from tests.oauth.conftest import PASSWORD
@@ -203,17 +203,17 @@ def test_a_client_that_an_admin_disabled_gets_neither_page_nor_tokens(
     Client.objects.update(disabled_at=timezone.now())
     assert "not accepted here" in page(browser.open(editor.authorize_address()))
     assert editor.ping(tokens.access) == 401
-    assert refused(editor.refresh(tokens.refresh)) == (400, "invalid_grant")
+    assert assert_refused(editor.refresh(tokens.refresh)) == (400, "invalid_grant")
 
 
 @pytest.mark.usefixtures("db")
 def test_an_unknown_address_is_an_unknown_client_to_the_token_endpoint(site: MetadataSite) -> None:
     editor = OAuthClient(client_id=site.publish())
-    assert refused(editor.refresh("halo_rt_" + "a" * 43)) == (401, "invalid_client")
+    assert assert_refused(editor.refresh("halo_rt_" + "a" * 43)) == (401, "invalid_client")
     assert site.seen == []
 
 
-def unused(site: MetadataSite, path: str, **changes: Any) -> Client:
+def make_unused_client(site: MetadataSite, path: str, **changes: Any) -> Client:
     long_ago = timezone.now() - timedelta(days=31)
     client = resolving.resolve(site.publish(path), asker="ada", address="198.51.100.7")
     stale = {"created": long_ago, "cimd_expires_at": long_ago}
@@ -224,12 +224,12 @@ def unused(site: MetadataSite, path: str, **changes: Any) -> Client:
 @pytest.mark.usefixtures("acme")
 def test_unused_descriptions_are_pruned_unless_an_admin_disabled_them(site: MetadataSite) -> None:
     now = timezone.now()
-    pruned = unused(site, "/unused.json")
+    pruned = make_unused_client(site, "/unused.json")
     kept = {
-        unused(site, "/disabled.json", disabled_at=now),
-        unused(site, "/used.json", first_token_at=now),
-        unused(site, "/fresh.json", cimd_expires_at=now + timedelta(hours=1)),
-        unused(site, "/young.json", created=now - timedelta(days=29)),
+        make_unused_client(site, "/disabled.json", disabled_at=now),
+        make_unused_client(site, "/used.json", first_token_at=now),
+        make_unused_client(site, "/fresh.json", cimd_expires_at=now + timedelta(hours=1)),
+        make_unused_client(site, "/young.json", created=now - timedelta(days=29)),
     }
     assert cleanup.prune_unused_clients() == 1
     assert set(Client.objects.all()) == kept

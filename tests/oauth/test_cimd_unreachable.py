@@ -27,7 +27,7 @@ def site(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[MetadataSit
         yield site
 
 
-def opened(browser: Browser, client_id: str, status: int = 503) -> str:
+def page_text(browser: Browser, client_id: str, status: int = 503) -> str:
     """The text of the page that a client with this id gets, which leads nowhere."""
     response = browser.open(OAuthClient(client_id=client_id).authorize_address())
     assert response.status_code == status
@@ -43,7 +43,7 @@ def warnings(logs: Any) -> list[Any]:
 @pytest.mark.usefixtures("site")
 def test_a_host_that_cannot_be_reached_is_named_on_the_page(browser: Browser) -> None:
     for _ in range(2):  # the second is not fetched again within the minute
-        text = opened(browser, CODEX)
+        text = page_text(browser, CODEX)
         assert "This server could not reach chatgpt.com" in text
         assert "This client cannot be used" not in text
 
@@ -63,7 +63,7 @@ def test_every_way_of_not_reaching_a_host_gives_the_same_page(
     if addresses:
         site.names["chatgpt.com"] = addresses
     monkeypatch.setattr("socket.create_connection", refuse)
-    assert "This server could not reach chatgpt.com" in opened(browser, CODEX)
+    assert "This server could not reach chatgpt.com" in page_text(browser, CODEX)
 
 
 def refuse(*_address: Any, **_options: Any) -> None:
@@ -74,7 +74,7 @@ def test_a_closed_port_cannot_be_reached(site: MetadataSite, browser: Browser) -
     url = site.publish()
     site.server.shutdown()
     site.server.server_close()
-    assert "This server could not reach app.example" in opened(browser, url)
+    assert "This server could not reach app.example" in page_text(browser, url)
 
 
 @pytest.mark.parametrize("body", [b"{}", b"no JSON"])
@@ -84,7 +84,7 @@ def test_a_document_that_was_fetched_and_is_bad_is_the_makers_affair(
     url = site.publish()
     site.answers["/client.json"] = answering(body)
     with capture_logs() as logs:
-        text = opened(browser, url, 400)
+        text = page_text(browser, url, 400)
     assert "This client cannot be used" in text
     assert "could not reach" not in text
     assert not warnings(logs)
@@ -99,19 +99,19 @@ def test_the_log_names_the_host_and_the_setting_once_a_minute(
     one, other = (f"https://once.example/{name}.json" for name in ("one", "other"))
     with time_machine.travel("2026-03-01T00:00:00Z", tick=False) as clock, capture_logs() as logs:
         for url in (one, one, other):
-            opened(browser, url)
+            page_text(browser, url)
         (warning,) = warnings(logs)
         assert warning["host"] == "once.example"
         assert warning["reason"] == "its name does not resolve"
         assert "HALO_CIMD" in warning["hint"]
         assert warning["log_level"] == "warning"
 
-        opened(browser, "https://elsewhere.example/client.json")
+        page_text(browser, "https://elsewhere.example/client.json")
         assert len(warnings(logs)) == 2
         if os.environ.get("REDIS_URL"):
             return  # the clock of Redis cannot be moved
         clock.shift(61)
-        opened(browser, one)
+        page_text(browser, one)
         assert len(warnings(logs)) == 3
 
 
@@ -132,7 +132,9 @@ CLAUDE_CODE = "https://claude.ai/oauth/claude-code-client-metadata"
 
 
 @pytest.fixture
-def undecided(settings: Any, monkeypatch: pytest.MonkeyPatch, site: MetadataSite) -> MetadataSite:
+def undecided_site(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, site: MetadataSite
+) -> MetadataSite:
     """A server whose setting leaves documents open, and which has sent nothing out yet."""
     settings.HALO_CIMD = None
     monkeypatch.setattr(reach, "_has_answered", threading.Event())
@@ -163,7 +165,7 @@ def on_the_internet(site: MetadataSite, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(announcing, "PROBED", f"https://{HOST}/")
 
 
-@pytest.mark.usefixtures("undecided")
+@pytest.mark.usefixtures("undecided_site")
 def test_without_internet_no_documents_are_announced_and_clients_register(
     browser: Browser,
 ) -> None:
@@ -176,28 +178,28 @@ def test_without_internet_no_documents_are_announced_and_clients_register(
 
 
 def test_documents_are_announced_once_an_outgoing_request_has_worked(
-    undecided: MetadataSite, browser: Browser, monkeypatch: pytest.MonkeyPatch
+    undecided_site: MetadataSite, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    on_the_internet(undecided, monkeypatch)
+    on_the_internet(undecided_site, monkeypatch)
     assert not are_announced(browser)
     wait_for_probe()
     assert are_announced(browser)
 
 
 def test_an_answer_inside_the_network_does_not_announce_documents(
-    undecided: MetadataSite, browser: Browser
+    undecided_site: MetadataSite, browser: Browser
 ) -> None:
-    client = OAuthClient(client_id=undecided.publish())
+    client = OAuthClient(client_id=undecided_site.publish())
     assert browser.open(client.authorize_address()).status_code == 200
     assert not are_announced(browser)
 
 
 def test_a_server_that_asked_in_vain_asks_again_after_a_pause(
-    undecided: MetadataSite, browser: Browser, monkeypatch: pytest.MonkeyPatch
+    undecided_site: MetadataSite, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not are_announced(browser)
     wait_for_probe()
-    on_the_internet(undecided, monkeypatch)
+    on_the_internet(undecided_site, monkeypatch)
     assert not are_announced(browser)
     wait_for_probe()
     assert not are_announced(browser)
@@ -208,7 +210,7 @@ def test_a_server_that_asked_in_vain_asks_again_after_a_pause(
     assert are_announced(browser)
 
 
-@pytest.mark.usefixtures("undecided")
+@pytest.mark.usefixtures("undecided_site")
 @pytest.mark.parametrize(
     ("client_id", "step"),
     [
@@ -220,11 +222,11 @@ def test_a_server_that_asked_in_vain_asks_again_after_a_pause(
 def test_the_page_says_how_the_client_registers_instead(
     browser: Browser, settings: Any, client_id: str, step: str
 ) -> None:
-    assert step in opened(browser, client_id)
+    assert step in page_text(browser, client_id)
     settings.HALO_CIMD = False
-    text = opened(browser, client_id, 400)
+    text = page_text(browser, client_id, 400)
     assert step in text
     assert "This client has to register" in text
     assert "developer of the client" not in text
     settings.HALO_CIMD = True
-    assert step not in opened(browser, client_id)
+    assert step not in page_text(browser, client_id)

@@ -20,7 +20,14 @@ from oauth.models import (
     RefreshToken,
     ServerKey,
 )
-from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, answer, refused, tokens_of
+from tests.drivers.oauth_client import (
+    Browser,
+    OAuthClient,
+    Tokens,
+    answer,
+    assert_refused,
+    tokens_of,
+)
 from workspace.models import Membership, Organization, User
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -36,7 +43,7 @@ def clock() -> Iterator[time_machine.Traveller]:
         yield clock
 
 
-def signed_in(user: User) -> Browser:
+def sign_in(user: User) -> Browser:
     """A session opened now: an older one would have run out with the clock."""
     return Browser(user)
 
@@ -94,7 +101,7 @@ def test_a_client_with_one_authorization_in_force_stays(
 ) -> None:
     oauth_client.revoke(tokens.refresh)
     clock.shift(timedelta(days=401))
-    oauth_client.connect(signed_in(ada))
+    oauth_client.connect(sign_in(ada))
     cleanup.prune_spent_credentials()
     assert cleanup.prune_unused_clients() == 0
     assert Authorization.objects.count() == 1
@@ -164,9 +171,9 @@ def test_a_pruned_client_is_on_record_and_looks_unknown(
     event = SecurityEvent.objects.get()
     assert (event.kind, event.client_id) == ("client_pruned", oauth_client.client_id)
     assert event.subject == str(row.pk)
-    page = signed_in(ada).open(oauth_client.authorize_address())
+    page = sign_in(ada).open(oauth_client.authorize_address())
     assert "Unknown client" in page.content.decode()
-    assert refused(oauth_client.refresh("x")) == (401, "invalid_client")
+    assert assert_refused(oauth_client.refresh("x")) == (401, "invalid_client")
 
 
 @pytest.mark.parametrize("seconds", [pytest.param(299, id="A22-code-in-flight")])
@@ -174,7 +181,7 @@ def test_a_code_in_flight_is_not_broken(
     seconds: int, oauth_client: OAuthClient, ada: User, clock: time_machine.Traveller
 ) -> None:
     clock.shift(MONTH + SECOND)
-    browser = signed_in(ada)
+    browser = sign_in(ada)
     page = browser.open(oauth_client.authorize_address())
     clock.shift(timedelta(minutes=9))
     code = answer(browser.decide(page))["code"]
@@ -187,19 +194,19 @@ def test_a_client_goes_once_its_code_has_run_out(
     oauth_client: OAuthClient, ada: User, clock: time_machine.Traveller
 ) -> None:
     clock.shift(MONTH + SECOND)
-    browser = signed_in(ada)
+    browser = sign_in(ada)
     code = oauth_client.code(browser)
     clock.shift(timedelta(minutes=11))
     assert cleanup.prune_unused_clients() == 1
     assert not Authorization.objects.exists()
-    assert refused(oauth_client.exchange(code)) == (401, "invalid_client")
+    assert assert_refused(oauth_client.exchange(code)) == (401, "invalid_client")
 
 
 def test_a_person_at_the_consent_page_is_not_interrupted(
     oauth_client: OAuthClient, ada: User, clock: time_machine.Traveller
 ) -> None:
     clock.shift(MONTH + SECOND)
-    browser = signed_in(ada)
+    browser = sign_in(ada)
     page = browser.open(oauth_client.authorize_address())
     clock.shift(timedelta(minutes=9))
     assert cleanup.prune_unused_clients() == 0
@@ -248,7 +255,7 @@ def test_a_spent_code_stays_a_day_to_recognise_its_replay(
 def test_a_request_that_ran_out_goes(
     hours: int, left: int, oauth_client: OAuthClient, ada: User, clock: time_machine.Traveller
 ) -> None:
-    signed_in(ada).open(oauth_client.authorize_address())
+    sign_in(ada).open(oauth_client.authorize_address())
     clock.shift(timedelta(hours=hours))
     cleanup.prune_spent_credentials()
     assert AuthorizationRequest.objects.count() == left
@@ -273,7 +280,7 @@ def test_used_refresh_tokens_are_kept_and_a_replay_is_detected_while_the_family_
         clock.shift(timedelta(days=80))
         cleanup.prune_spent_credentials()
     assert RefreshToken.objects.count() == 5
-    assert refused(oauth_client.refresh(tokens.refresh)) == (400, "invalid_grant")
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == (400, "invalid_grant")
     assert Authorization.objects.get().revoke_reason == "refresh_replay"
 
 
@@ -281,7 +288,7 @@ def test_used_refresh_tokens_are_kept_and_a_replay_is_detected_while_the_family_
 def test_a_consent_that_came_to_nothing_goes_and_one_in_use_stays(
     oauth_client: OAuthClient, ada: User, clock: time_machine.Traveller
 ) -> None:
-    oauth_client.code(signed_in(ada))
+    oauth_client.code(sign_in(ada))
     assert Authorization.objects.count() == 2
     clock.shift(timedelta(days=3))
     cleanup.prune_spent_credentials()
@@ -292,7 +299,7 @@ def test_a_consent_that_came_to_nothing_goes_and_one_in_use_stays(
 def test_the_second_run_finds_nothing(
     oauth_client: OAuthClient, ada: User, clock: time_machine.Traveller
 ) -> None:
-    oauth_client.code(signed_in(ada))
+    oauth_client.code(sign_in(ada))
     clock.shift(timedelta(days=30))
     assert cleanup.prune_spent_credentials() > 0
     assert cleanup.prune_spent_credentials() == 0
@@ -302,7 +309,7 @@ def test_the_second_run_finds_nothing(
 def test_the_nightly_tasks_do_the_same(
     oauth_client: OAuthClient, ada: User, clock: time_machine.Traveller
 ) -> None:
-    signed_in(ada).open(oauth_client.authorize_address())
+    sign_in(ada).open(oauth_client.authorize_address())
     clock.shift(MONTH + SECOND)
     assert tasks.prune_spent_credentials() == 1
     assert tasks.prune_unused_clients() == 1

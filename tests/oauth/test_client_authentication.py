@@ -11,7 +11,15 @@ from audit.models import SecurityEvent
 from foundation.limits import Limit
 from oauth.clients import assertions
 from oauth.models import Client
-from tests.drivers.oauth_client import TOKEN, Browser, OAuthClient, basic, encoded, read, refused
+from tests.drivers.oauth_client import (
+    TOKEN,
+    Browser,
+    OAuthClient,
+    assert_refused,
+    basic,
+    encode_form,
+    read,
+)
 
 INVALID_REQUEST = (400, "invalid_request")
 INVALID_CLIENT = (401, "invalid_client")
@@ -19,7 +27,7 @@ INVALID_CLIENT = (401, "invalid_client")
 
 def form(oauth_client: OAuthClient, code: str) -> str:
     sent = {"client_id": oauth_client.client_id, "code_verifier": oauth_client.verifier}
-    return encoded(sent | {"grant_type": "authorization_code", "code": code})
+    return encode_form(sent | {"grant_type": "authorization_code", "code": code})
 
 
 def wrong_secret(client: OAuthClient) -> str:
@@ -47,8 +55,8 @@ def test_a_confidential_client_has_to_prove_itself(
     code = confidential.code(browser)
     sent = {"grant_type": "authorization_code", "code": code, "code_verifier": "v" * 43}
     header = header_of(confidential)
-    response = confidential.post_form(TOKEN, encoded(sent), Authorization=header)
-    assert refused(response) == INVALID_CLIENT
+    response = confidential.post_form(TOKEN, encode_form(sent), Authorization=header)
+    assert assert_refused(response) == INVALID_CLIENT
     assert response["WWW-Authenticate"] == 'Basic realm="halo-mcp"'
     assert confidential.exchange(code).status_code == 200
 
@@ -59,7 +67,7 @@ def test_a_confidential_client_without_a_secret_is_refused(
 ) -> None:
     code = confidential.code(browser)
     response = confidential.post_form(TOKEN, form(confidential, code))
-    assert refused(response) == INVALID_CLIENT
+    assert assert_refused(response) == INVALID_CLIENT
     assert response["WWW-Authenticate"] == 'Basic realm="halo-mcp"'
     assert confidential.exchange(code, client_id=client_id).status_code == 200
 
@@ -75,7 +83,7 @@ def test_two_ways_of_authentication_are_refused(
     extra: dict[str, str], confidential: OAuthClient, browser: Browser
 ) -> None:
     code = confidential.code(browser)
-    assert refused(confidential.exchange(code, **extra)) == INVALID_REQUEST
+    assert assert_refused(confidential.exchange(code, **extra)) == INVALID_REQUEST
     assert confidential.exchange(code, client_id=confidential.client_id).status_code == 200
 
 
@@ -96,7 +104,7 @@ def test_a_client_authenticates_as_it_registered(
     code = client.code(browser)
     client.auth_method, client.secret = sent, client.secret or "anything"
     response = client.exchange(code)
-    assert refused(response) == INVALID_CLIENT
+    assert assert_refused(response) == INVALID_CLIENT
     named = f"token_endpoint_auth_method of this client is {registered}."
     assert named in read(response)["error_description"]
     client.auth_method = registered
@@ -127,8 +135,8 @@ def test_who_proves_nothing_does_not_read_the_method_of_the_client(
         "private_key_jwt": {"client_assertion_type": assertions.TYPE, "client_assertion": signed},
     }[sent]
     fields = {"grant_type": "authorization_code", "code": code, "client_id": client.client_id}
-    response = client.post_form(TOKEN, encoded(fields | proof))
-    assert refused(response) == INVALID_CLIENT
+    response = client.post_form(TOKEN, encode_form(fields | proof))
+    assert assert_refused(response) == INVALID_CLIENT
     said = read(response)["error_description"]
     assert said.endswith("this is not the token_endpoint_auth_method of the client.")
 
@@ -148,7 +156,7 @@ def test_a_client_whose_secret_is_still_to_be_created_cannot_prove_itself(
     code = confidential.code(browser)
     for secret in ("anything", ""):
         confidential.secret = secret
-        assert refused(confidential.exchange(code)) == INVALID_CLIENT
+        assert assert_refused(confidential.exchange(code)) == INVALID_CLIENT
 
 
 @pytest.mark.parametrize("limit", [pytest.param("3/m", id="T10")])
@@ -157,7 +165,7 @@ def test_one_address_cannot_spend_the_share_of_another(
 ) -> None:
     code = oauth_client.code(browser)
     settings.HALO_RATE_TOKEN = Limit.parse(limit)
-    codes = [refused(oauth_client.exchange("x"))[0] for _ in range(5)]
+    codes = [assert_refused(oauth_client.exchange("x"))[0] for _ in range(5)]
     elsewhere = oauth_client.http.post(
         TOKEN,
         form(oauth_client, code),

@@ -37,7 +37,7 @@ def _no_packets(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on whoever turns to a web server, or looks one up, fails the test."""
     connect, look_up = socket.create_connection, socket.getaddrinfo
 
-    def connected(place: Any, *given: Any, **named: Any) -> Any:
+    def connect_elsewhere(place: Any, *given: Any, **named: Any) -> Any:
         if place[1] in WEB:
             pytest.fail(f"{place} was connected to")
         return connect(place, *given, **named)
@@ -47,7 +47,7 @@ def _no_packets(monkeypatch: pytest.MonkeyPatch) -> None:
             pytest.fail(f"{host} was looked up")
         return look_up(host, port, *given, **named)
 
-    monkeypatch.setattr(socket, "create_connection", connected)
+    monkeypatch.setattr(socket, "create_connection", connect_elsewhere)
     monkeypatch.setattr(socket, "getaddrinfo", looked_up)
 
 

@@ -35,7 +35,7 @@ def test_two_tabs_approved_are_two_token_families_both_valid_and_both_listed(
 
 
 @pytest.fixture
-def raised(settings: Any) -> None:
+def high_limits(settings: Any) -> None:
     for name in ("TOKEN", "IP", "AUTHORIZE", "OTHER"):
         setattr(settings, f"HALO_RATE_{name}", Limit(1_000_000, 60))
 
@@ -47,7 +47,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("raised", "acme")
+@pytest.mark.usefixtures("high_limits", "acme")
 @pytest.mark.parametrize("rounds", [pytest.param(6, id="V10-prune-and-first-token")])
 def test_a_prune_next_to_a_first_token_leaves_a_client_or_a_clean_refusal(
     rounds: int, ada: Any, pool: ThreadPoolExecutor
@@ -60,7 +60,7 @@ def test_a_prune_next_to_a_first_token_leaves_a_client_or_a_clean_refusal(
         Client.objects.update(created=timezone.now() - timedelta(days=31))
         AccessToken.objects.all().delete()
         Grant.objects.update(expires=timezone.now() + timedelta(milliseconds=30))
-        message = at_once(pool, partial(client.exchange, code), cleanup.prune_unused_clients)
+        message = run_at_once(pool, partial(client.exchange, code), cleanup.prune_unused_clients)
         survives = Client.objects.filter(client_id=client.client_id).exists()
         if message.status_code == 200:
             assert survives
@@ -94,13 +94,13 @@ def test_spec6_of_24_registrations_at_once_with_room_for_one_exactly_one_is_made
     settings.HALO_LIMIT_STORE = store
     # An address of its own: the counters of Redis outlive the test.
     place = f"2001:db8:{randbits(16):x}:{randbits(16):x}::1"
-    statuses = [registered_from(place) for _ in range(9)]
+    statuses = [register_from(place) for _ in range(9)]
     start = Barrier(24)
 
     def run(_number: int) -> int:
         try:
             start.wait(30)
-            return registered_from(place)
+            return register_from(place)
         finally:
             connection.close()
 
@@ -110,14 +110,14 @@ def test_spec6_of_24_registrations_at_once_with_room_for_one_exactly_one_is_made
     assert Client.objects.count() == 10
 
 
-def registered_from(address: str) -> int:
+def register_from(address: str) -> int:
     client = OAuthClient()
     client.http.defaults["REMOTE_ADDR"] = address
     status: int = client.register().status_code
     return status
 
 
-def at_once(pool: ThreadPoolExecutor, exchange: Any, prune: Any) -> Any:
+def run_at_once(pool: ThreadPoolExecutor, exchange: Any, prune: Any) -> Any:
     start = Barrier(2)
 
     def run(act: Any) -> Any:
@@ -127,10 +127,10 @@ def at_once(pool: ThreadPoolExecutor, exchange: Any, prune: Any) -> Any:
         finally:
             connection.close()
 
-    def until_over() -> None:
+    def prune_repeatedly() -> None:
         for _ in range(20):
             prune()
 
     message = pool.submit(run, exchange)
-    pool.submit(run, until_over).result(60)
+    pool.submit(run, prune_repeatedly).result(60)
     return message.result(60)

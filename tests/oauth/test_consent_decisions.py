@@ -85,7 +85,7 @@ def test_what_was_consented_to_is_written_down(
     assert given.resource == f"{ORIGIN}/api/mcp"
 
 
-def without_token(fields: dict[str, Any]) -> dict[str, Any]:
+def remove_token(fields: dict[str, Any]) -> dict[str, Any]:
     return fields | {"csrfmiddlewaretoken": None}
 
 
@@ -98,7 +98,7 @@ def with_a_strangers_token(fields: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("forge", "headers"),
     [
-        pytest.param(without_token, {}, id="C19-no-token"),
+        pytest.param(remove_token, {}, id="C19-no-token"),
         pytest.param(with_a_strangers_token, {}, id="C19-other-token"),
         pytest.param(dict, {"origin": "https://evil.example"}, id="C19-origin"),
         pytest.param(dict, {"origin": "null"}, id="C19-null-origin"),
@@ -234,10 +234,10 @@ def test_a_request_closed_while_it_is_decided_gives_nothing(
 def test_a_client_that_goes_while_the_person_decides_is_no_error_of_ours(
     page: Response, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(*_given: object) -> None:
+    def fail(*_given: object) -> None:
         raise IntegrityError
 
-    monkeypatch.setattr(authorizations, "give", gone)
+    monkeypatch.setattr(authorizations, "give", fail)
     assert browser.decide(page).status_code == 400
     assert nothing_was_given()
     assert AuthorizationRequest.objects.get().decided_at is None

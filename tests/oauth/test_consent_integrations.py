@@ -23,7 +23,7 @@ def operator(ada: User) -> Operator:
 
 
 @pytest.fixture
-def connected(lab: None, acme: Organization, operator: Operator) -> None:  # noqa: ARG001  its tools
+def crm_connection(lab: None, acme: Organization, operator: Operator) -> None:  # noqa: ARG001  its tools
     """CRM is connected, and one of its actions is on."""
     IntegrationMode.objects.create(organization=acme, integration="crm", connection="connected")
     switches.set_actions(acme.agents.get(), [("crm", "find_contact")], "on", operator=operator)
@@ -36,7 +36,7 @@ def choices(browser: Browser, client: OAuthClient) -> dict[str, Element]:
     return {row.one("input").attributes["value"]: row for row in rows}
 
 
-@pytest.mark.usefixtures("connected")
+@pytest.mark.usefixtures("crm_connection")
 def test_an_action_that_is_on_is_named_under_the_scope_that_unlocks_it(
     browser: Browser, oauth_client: OAuthClient
 ) -> None:
@@ -47,7 +47,7 @@ def test_an_action_that_is_on_is_named_under_the_scope_that_unlocks_it(
     assert NOTHING in message[CREATE].text
 
 
-@pytest.mark.usefixtures("connected")
+@pytest.mark.usefixtures("crm_connection")
 def test_what_an_admin_turns_is_on_the_page_when_it_is_opened_next(
     browser: Browser, oauth_client: OAuthClient, acme: Organization, operator: Operator
 ) -> None:
@@ -59,7 +59,7 @@ def test_what_an_admin_turns_is_on_the_page_when_it_is_opened_next(
     assert all(NOTHING in row.text for row in choices(browser, oauth_client).values())
 
 
-@pytest.mark.usefixtures("connected")
+@pytest.mark.usefixtures("crm_connection")
 def test_a_destructive_action_is_never_named(browser: Browser, oauth_client: OAuthClient) -> None:
     message = choices(browser, oauth_client)
     assert "Delete a contact" not in " ".join(row.text for row in message.values())

@@ -61,7 +61,7 @@ class Reader(Person):
         return str(page.url)
 
 
-def counted(client: BareClient) -> list[int]:
+def count_rows(client: BareClient) -> list[int]:
     message = evaluate(client.server.env, COUNT % (client.client_id, client.client_id))
     return [int(count) for count in message.split()]
 
@@ -72,7 +72,7 @@ def test_of_many_submits_at_once_all_get_one_redirect_with_one_code(server: Serv
     answers = Opened(client).submit(["approve"] * SUBMITS)
     assert Counter(answer.status_code for answer in answers) == {302: SUBMITS}
     (location,) = {answer.headers["location"] for answer in answers}
-    assert counted(client) == [1, 1, 1]
+    assert count_rows(client) == [1, 1, 1]
     assert client.redeem(location)["token_type"] == "Bearer"
     assert "level=error" not in server.log.read_text()[before:]
 
@@ -83,7 +83,7 @@ def test_of_many_cancels_at_once_all_get_one_redirect(server: Server) -> None:
     assert Counter(answer.status_code for answer in answers) == {302: SUBMITS}
     (location,) = {answer.headers["location"] for answer in answers}
     assert "error=access_denied" in location
-    assert counted(client) == [1, 0, 0]
+    assert count_rows(client) == [1, 0, 0]
 
 
 def test_of_approvals_and_cancels_at_once_the_first_rules(server: Server) -> None:
@@ -100,4 +100,4 @@ def test_of_approvals_and_cancels_at_once_the_first_rules(server: Server) -> Non
     }
     assert redirected == {came_first}
     connections = int(came_first == "approve")
-    assert counted(client) == [1, connections, connections]
+    assert count_rows(client) == [1, connections, connections]

@@ -20,7 +20,7 @@ from tests.drivers.oauth_client import (
     answer,
     read,
 )
-from tests.oauth.remembered_clients import registered
+from tests.oauth.remembered_clients import register_client
 from workspace import organizations
 from workspace.models import Organization, User
 
@@ -35,7 +35,7 @@ def quiet(ada: User, acme: Organization) -> Organization:  # noqa: ARG001  acme 
 
 @pytest.fixture
 def page(quiet: Organization, browser: Browser) -> Response:  # noqa: ARG001  it exists by then
-    return browser.open(registered().authorize_address())
+    return browser.open(register_client().authorize_address())
 
 
 def boxes(response: Response) -> dict[str, bool]:
@@ -45,7 +45,7 @@ def boxes(response: Response) -> dict[str, bool]:
     return {box.attributes["value"]: "checked" in box.attributes for box in ticks}
 
 
-def chosen(response: Response) -> list[str]:
+def chosen_organizations(response: Response) -> list[str]:
     radios = markup.read(response.content).all("input", type="radio", name="organization")
     return [one.attributes["value"] for one in radios if "checked" in one.attributes]
 
@@ -67,7 +67,7 @@ def test_switching_shows_what_is_unlocked_there_and_keeps_every_tick(
     shown = browser.decide(page, "switch", **sent)
     assert shown.status_code == 200
     assert not unlocks(shown)
-    assert chosen(shown) == [str(quiet.pk)]
+    assert chosen_organizations(shown) == [str(quiet.pk)]
     assert boxes(shown) == {"docs:read": False, "setup:read": True, "actions:*": False, "yes": True}
     assert message(shown) == "The tools shown are now those of Quiet."
 
@@ -99,7 +99,7 @@ def test_approving_for_an_organization_that_was_not_shown_shows_it_first(
     shown = browser.decide(page, **sent)
     assert shown.status_code == 200
     assert message(shown) == "The tools shown are now those of Quiet. Approve again to confirm."
-    assert (unlocks(shown), chosen(shown)) == (False, [str(quiet.pk)])
+    assert (unlocks(shown), chosen_organizations(shown)) == (False, [str(quiet.pk)])
     assert not Authorization.objects.exists()
     assert "code" in answer(browser.decide(shown))
     given = Authorization.objects.get()
@@ -146,7 +146,7 @@ def test_with_nothing_ticked_the_other_organization_is_shown_all_the_same(
 ) -> None:
     again = browser.decide(page, scope=[], organization=str(quiet.pk), remember="yes")
     assert again.status_code == 400
-    assert (unlocks(again), chosen(again)) == (False, [str(quiet.pk)])
+    assert (unlocks(again), chosen_organizations(again)) == (False, [str(quiet.pk)])
     assert boxes(again) == {
         "docs:read": False,
         "setup:read": False,
@@ -159,7 +159,7 @@ def test_with_nothing_ticked_the_other_organization_is_shown_all_the_same(
 def test_whoever_signs_in_instead_is_asked_the_same_and_is_always_asked(
     state: str | None, browser: Browser, quiet: Organization, acme: Organization
 ) -> None:
-    client = registered()
+    client = register_client()
     page = browser.open(client.authorize_address(state=state))
     shown = browser.decide(page, "switch", organization=str(quiet.pk))
     away = browser.submit(shown, "next")

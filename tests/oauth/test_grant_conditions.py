@@ -14,7 +14,7 @@ from oauth.grants import authorizations, connections, grant_conditions, token_st
 from oauth.grants.grant_conditions import CONDITIONS, GrantCondition
 from oauth.models import AccessToken, Authorization, Client
 from oauth.principal import Unauthenticated
-from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, refused
+from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, assert_refused
 from workspace.models import Membership, Organization, User
 
 LIST = "/connections"
@@ -35,7 +35,7 @@ REPAIR: dict[str, Callable[[], object]] = {
 
 
 @dataclass(frozen=True)
-class Broken:
+class BrokenGrant:
     """A grant with a token, of which one condition was broken."""
 
     condition: GrantCondition
@@ -63,15 +63,15 @@ def why() -> str:
 
 
 @pytest.fixture(params=CONDITIONS, ids=lambda one: one.name)
-def broken(
+def broken_condition(
     request: pytest.FixtureRequest, tokens: Tokens, oauth_client: OAuthClient, browser: Browser
-) -> Broken:
+) -> BrokenGrant:
     condition: GrantCondition = request.param
     assert grant_conditions.failing(grant()) == ()
     assert oauth_client.ping(tokens.access) == 200
     BREAK[condition.name]()
     assert grant_conditions.failing(grant()) == (condition,)
-    return Broken(condition, tokens, oauth_client, browser)
+    return BrokenGrant(condition, tokens, oauth_client, browser)
 
 
 def test_every_condition_of_the_table_is_broken_here() -> None:
@@ -84,64 +84,71 @@ def test_authentication_reads_the_table(condition: GrantCondition) -> None:
         assert f"AND {condition.sql}" in statement.sql
 
 
-def test_a_bearer_token_is_refused(broken: Broken) -> None:
-    assert broken.client.ping(broken.tokens.access) == 401
+def test_a_bearer_token_is_refused(broken_condition: BrokenGrant) -> None:
+    assert broken_condition.client.ping(broken_condition.tokens.access) == 401
 
 
-def test_a_paused_grant_continues_and_an_ended_one_cannot(broken: Broken) -> None:
-    assert broken.is_listed == (broken.condition.name in REPAIR)
-    if broken.is_listed:
-        REPAIR[broken.condition.name]()
-        assert broken.client.ping(broken.tokens.access) == 200
+def test_a_paused_grant_continues_and_an_ended_one_cannot(broken_condition: BrokenGrant) -> None:
+    assert broken_condition.is_listed == (broken_condition.condition.name in REPAIR)
+    if broken_condition.is_listed:
+        REPAIR[broken_condition.condition.name]()
+        assert broken_condition.client.ping(broken_condition.tokens.access) == 200
 
 
-def test_a_refresh_token_is_refused(broken: Broken) -> None:
-    reply = broken.client.refresh(broken.tokens.refresh)
-    assert refused(reply) == (400, "invalid_grant")
+def test_a_refresh_token_is_refused(broken_condition: BrokenGrant) -> None:
+    reply = broken_condition.client.refresh(broken_condition.tokens.refresh)
+    assert assert_refused(reply) == (400, "invalid_grant")
 
 
-def test_what_was_requested_under_it_is_not_done(broken: Broken) -> None:  # noqa: ARG001  breaks it
+def test_what_was_requested_under_it_is_not_done(broken_condition: BrokenGrant) -> None:  # noqa: ARG001  breaks it
     with pytest.raises(Unauthenticated):
         credentials.recheck_grant("halo_at_", grant().pk, credentials.VERIFIERS)
 
 
-def test_connections_lists_it_as_paused_or_not_at_all(broken: Broken) -> None:
-    listed = connections.living(broken.user)
-    paused = f"Paused: {broken.condition.explain(grant())}."
-    assert [one.pause for one in listed.connections] == [paused] * broken.is_listed
-    if broken.condition.name != "user":  # who is deactivated cannot open the page
-        page = unescape(broken.browser.open(LIST).content.decode())
-        assert (paused in page) == broken.is_listed
+def test_connections_lists_it_as_paused_or_not_at_all(broken_condition: BrokenGrant) -> None:
+    listed = connections.living(broken_condition.user)
+    paused = f"Paused: {broken_condition.condition.explain(grant())}."
+    assert [one.pause for one in listed.connections] == [paused] * broken_condition.is_listed
+    if broken_condition.condition.name != "user":  # who is deactivated cannot open the page
+        page = unescape(broken_condition.browser.open(LIST).content.decode())
+        assert (paused in page) == broken_condition.is_listed
 
 
-def test_the_page_of_a_connection_opens_only_while_it_has_not_ended(broken: Broken) -> None:
-    if broken.is_listed:
-        assert connections.mine(broken.user, grant().pk).id == grant().pk
+def test_the_page_of_a_connection_opens_only_while_it_has_not_ended(
+    broken_condition: BrokenGrant,
+) -> None:
+    if broken_condition.is_listed:
+        assert connections.mine(broken_condition.user, grant().pk).id == grant().pk
     else:
         with pytest.raises(connections.ConnectionEnded):
-            connections.mine(broken.user, grant().pk)
+            connections.mine(broken_condition.user, grant().pk)
 
 
-def test_counting_and_ending_agree_with_the_list(broken: Broken) -> None:
+def test_counting_and_ending_agree_with_the_list(broken_condition: BrokenGrant) -> None:
     left = Authorization.objects.filter(grant_conditions.not_ended())
-    assert connections.total(broken.user) == left.count() == broken.is_listed
-    assert connections.revoke_all(broken.user, address="192.0.2.1") == broken.is_listed
-    assert connections.total(broken.user) == 0
+    assert connections.total(broken_condition.user) == left.count() == broken_condition.is_listed
+    assert (
+        connections.revoke_all(broken_condition.user, address="192.0.2.1")
+        == broken_condition.is_listed
+    )
+    assert connections.total(broken_condition.user) == 0
 
 
-def test_why_names_it_with_its_message_and_its_remedy(broken: Broken) -> None:
+def test_why_names_it_with_its_message_and_its_remedy(broken_condition: BrokenGrant) -> None:
     lines = why().splitlines()
     (refusing,) = (number for number, line in enumerate(lines) if line.startswith("  NO "))
-    message = grant_conditions.sentence(broken.condition.explain(grant()))
-    assert lines[refusing].split(maxsplit=2)[1:] == [broken.condition.name, message]
-    assert lines[refusing + 1].strip().startswith(str(broken.condition.remedy))
+    message = grant_conditions.sentence(broken_condition.condition.explain(grant()))
+    assert lines[refusing].split(maxsplit=2)[1:] == [broken_condition.condition.name, message]
+    assert lines[refusing + 1].strip().startswith(str(broken_condition.condition.remedy))
     assert "/admin/" in lines[refusing + 1]
     assert "refused as unauthorized (401)" in lines[1]
 
 
-def test_the_list_of_authorizations_says_which_ones_have_ended(broken: Broken) -> None:
-    (found,) = token_status.newest(broken.user.email)
-    assert found.ended == broken.condition.is_final
+def test_the_list_of_authorizations_says_which_ones_have_ended(
+    broken_condition: BrokenGrant,
+) -> None:
+    (found,) = token_status.newest(broken_condition.user.email)
+    assert found.ended == broken_condition.condition.is_final
 
 
 @pytest.mark.usefixtures("tokens")

@@ -18,7 +18,7 @@ from django.test import Client
 from foundation import limits
 from foundation.limits import charging
 from oauth.endpoints import page_limits
-from tests.commands.deployment import until
+from tests.commands.deployment import wait_until
 from tests.drivers.oauth_client import AUTHORIZE, TOKEN
 from tests.drivers.server import free_port
 
@@ -30,7 +30,7 @@ pytestmark = [
 FORM = {"grant_type": "refresh_token", "client_id": "nobody", "refresh_token": "nothing"}
 
 
-class Clock:
+class StoppedClock:
     now = 1000.0
 
     def __call__(self) -> float:
@@ -38,8 +38,8 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> StoppedClock:
+    clock = StoppedClock()
     for outage in (charging.outage, page_limits.outage):
         monkeypatch.setattr(outage, "_now", clock)
     return clock
@@ -53,7 +53,7 @@ def store(tmp_path: Path, settings: Any) -> Iterator[subprocess.Popen[bytes]]:
     url = f"redis://127.0.0.1:{port}"
     try:
         with redis.Redis.from_url(url) as client:
-            until(lambda: answers(client))
+            wait_until(lambda: answers(client))
         settings.HALO_LIMIT_STORE = url
         limits.reset_store()
         yield process
@@ -76,7 +76,7 @@ def token() -> int:
 
 
 def test_l3_after_one_time_out_a_hung_store_is_not_waited_for(
-    store: subprocess.Popen[bytes], clock: Clock
+    store: subprocess.Popen[bytes], clock: StoppedClock
 ) -> None:
     assert token() == 401
     os.kill(store.pid, signal.SIGSTOP)
@@ -91,7 +91,7 @@ def test_l3_after_one_time_out_a_hung_store_is_not_waited_for(
 
 
 def test_l3_pages_do_not_wait_for_a_hung_store_either(
-    store: subprocess.Popen[bytes], clock: Clock, settings: Any
+    store: subprocess.Popen[bytes], clock: StoppedClock, settings: Any
 ) -> None:
     settings.CACHES = {
         "default": {

@@ -23,7 +23,7 @@ from tests.drivers.oauth_client import (
     tokens_of,
 )
 from tests.oauth.conftest import PASSWORD
-from tests.oauth.remembered_clients import asks, registered, remember
+from tests.oauth.remembered_clients import asks, register_client, remember
 from tools_registry.admin import switches
 from tools_registry.admin.switches import Operator
 from tools_registry.models import IntegrationMode
@@ -37,7 +37,7 @@ INSPECTOR = "http://localhost:6274"
 
 
 @pytest.fixture
-def connected(lab: None, acme: Organization, ada: User) -> None:  # noqa: ARG001  its tools
+def crm_connection(lab: None, acme: Organization, ada: User) -> None:  # noqa: ARG001  its tools
     """CRM is connected; one action that reads is on, and one that changes something."""
     IntegrationMode.objects.create(organization=acme, integration="crm", connection="connected")
     turned_on = [("crm", "find_contact"), ("crm", "create_deal")]
@@ -93,7 +93,7 @@ def test_a_document_of_its_own_lists_every_scope_that_can_be_granted() -> None:
     assert Client().post(SCOPES).status_code == 405
 
 
-@pytest.mark.usefixtures("connected")
+@pytest.mark.usefixtures("crm_connection")
 def test_what_changes_data_stands_apart_and_is_not_selected_unless_it_was_requested(
     oauth_client: OAuthClient, browser: Browser
 ) -> None:
@@ -125,7 +125,7 @@ def test_an_organization_without_actions_reads_that_nothing_can_change_now(
     assert "Can change data in" not in apart
 
 
-@pytest.mark.usefixtures("connected")
+@pytest.mark.usefixtures("crm_connection")
 def test_a_person_may_allow_changes_that_the_client_did_not_request(
     oauth_client: OAuthClient, browser: Browser
 ) -> None:
@@ -138,7 +138,7 @@ def test_a_person_may_allow_changes_that_the_client_did_not_request(
     assert tokens_of(oauth_client.refresh(tokens.refresh)).scope == tokens.scope
 
 
-@pytest.mark.usefixtures("connected")
+@pytest.mark.usefixtures("crm_connection")
 def test_who_only_presses_approve_allows_no_changes_until_a_call_needs_them(
     oauth_client: OAuthClient, browser: Browser
 ) -> None:
@@ -156,7 +156,7 @@ def test_who_only_presses_approve_allows_no_changes_until_a_call_needs_them(
     assert McpClient(stepped_up).call("crm.create_deal", {"name": "Rockets"}).status == 200
 
 
-@pytest.mark.usefixtures("connected")
+@pytest.mark.usefixtures("crm_connection")
 @pytest.mark.parametrize("scope", [CREATE, f"docs:read {CREATE}", "actions:crm:*"])
 def test_a_client_that_names_its_actions_is_not_offered_all_of_them(
     scope: str, oauth_client: OAuthClient, browser: Browser
@@ -239,7 +239,7 @@ def test_a_project_of_nobody_offers_no_actions_of_the_workspace(
 
 
 def test_what_a_person_added_is_remembered_with_the_request(browser: Browser) -> None:
-    client = registered()
+    client = register_client()
     code = remember(client, browser, scope=["docs:read", "setup:read", ALL])
     assert tokens_of(client.exchange(code)).scope == f"docs:read setup:read {ALL}"
     again = answer(browser.open(client.authorize_address()))["code"]

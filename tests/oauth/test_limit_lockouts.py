@@ -15,7 +15,7 @@ from tests.drivers.oauth_client import (
     Browser,
     OAuthClient,
     Tokens,
-    refused,
+    assert_refused,
     tokens_of,
 )
 from workspace.models import User
@@ -41,7 +41,7 @@ def attacker(oauth_client: OAuthClient) -> OAuthClient:
     return elsewhere
 
 
-def exhausted(ask: Any) -> bool:
+def ask_until_refused(ask: Any) -> bool:
     """Ask until it is refused for asking too often, with the time of the next attempt."""
     return any(names_the_next_attempt(ask()) for _ in range(8))
 
@@ -80,7 +80,7 @@ def test_an_attacker_elsewhere_takes_nothing_from_the_victim(
     abuse: Any, attacker: OAuthClient, oauth_client: OAuthClient, ada: User, acme: Any
 ) -> None:
     assert acme
-    assert exhausted(lambda: abuse(attacker))
+    assert ask_until_refused(lambda: abuse(attacker))
     pair = oauth_client.connect(Browser(ada))
     pair = tokens_of(oauth_client.refresh(pair.refresh))
     assert oauth_client.ping(pair.access) == 200
@@ -94,8 +94,8 @@ def test_a_person_next_to_the_victim_has_a_share_of_their_own(
     oauth_client: OAuthClient, ada: User
 ) -> None:
     eve = Browser(User.objects.create_user("eve@acme.example"))
-    assert exhausted(lambda: eve.open(oauth_client.authorize_address()))
-    assert exhausted(lambda: decision(eve))
+    assert ask_until_refused(lambda: eve.open(oauth_client.authorize_address()))
+    assert ask_until_refused(lambda: decision(eve))
     assert oauth_client.connect(Browser(ada)).access
 
 
@@ -109,7 +109,7 @@ def test_a_client_next_to_the_victim_has_a_share_of_its_own(
     tokens: Tokens, oauth_client: OAuthClient, stranger: OAuthClient, settings: Any
 ) -> None:
     settings.HALO_RATE_IP = Limit.parse("100/h")
-    assert exhausted(lambda: stranger.refresh("x"))
+    assert ask_until_refused(lambda: stranger.refresh("x"))
     assert oauth_client.refresh(tokens.refresh).status_code == 200
 
 
@@ -121,7 +121,7 @@ def test_no_client_id_makes_another_address_look_like_the_victims(
     evil = OAuthClient(client_id=f"{oauth_client.client_id}:2001:db8")
     evil.http.defaults["REMOTE_ADDR"] = "2400:1::1"
     oauth_client.http.defaults["REMOTE_ADDR"] = "2001:db8:2400:1::1"
-    assert exhausted(lambda: evil.refresh("x"))
+    assert ask_until_refused(lambda: evil.refresh("x"))
     assert oauth_client.refresh(tokens.refresh).status_code == 200
 
 
@@ -129,8 +129,8 @@ def test_no_client_id_makes_another_address_look_like_the_victims(
 def test_the_victims_own_share_is_what_is_limited(
     tokens: Tokens, oauth_client: OAuthClient
 ) -> None:
-    assert exhausted(lambda: oauth_client.refresh("x"))
-    assert refused(oauth_client.refresh(tokens.refresh)) == (429, "temporarily_unavailable")
+    assert ask_until_refused(lambda: oauth_client.refresh("x"))
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == (429, "temporarily_unavailable")
     # What was refused was not looked at: the right to a new pair is not lost.
     oauth_client.http.defaults["REMOTE_ADDR"] = "198.51.100.7"
     assert oauth_client.refresh(tokens.refresh).status_code == 200
@@ -140,6 +140,6 @@ def test_a_revocation_by_somebody_else_is_not_counted_as_the_clients(
     tokens: Tokens, oauth_client: OAuthClient, attacker: OAuthClient, settings: Any
 ) -> None:
     settings.HALO_RATE_IP = Limit.parse("2/h")
-    assert exhausted(lambda: attacker.send(REVOKE, {"token": "x"}))
+    assert ask_until_refused(lambda: attacker.send(REVOKE, {"token": "x"}))
     assert oauth_client.revoke(tokens.access).status_code == 200
     assert oauth_client.ping(tokens.access) == 401

@@ -15,7 +15,7 @@ from django.test import Client as Http
 from audit.models import ActionExecution, SecurityEvent
 from foundation.admin_urls import model_url
 from oauth.models import AccessToken, Authorization, Client, Grant, RefreshToken
-from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, refused
+from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, assert_refused
 from workspace.models import Membership, Role, User
 
 LONG_HEX = re.compile(r"\b[0-9a-f]{64}\b")
@@ -46,7 +46,7 @@ def traces(confidential: OAuthClient, browser: Browser, tokens: Tokens) -> Token
     confidential.code(browser)
     confidential.ping(tokens.access)
     confidential.post_json("/api/mcp", [], Authorization=f"Bearer {tokens.access}")
-    assert refused(confidential.refresh("x")) == (400, "invalid_grant")
+    assert assert_refused(confidential.refresh("x")) == (400, "invalid_grant")
     return tokens
 
 
@@ -139,7 +139,7 @@ def test_revoking_an_authorization_ends_all_its_tokens(
     page = act(root, Authorization, action)
     assert "1 authorization revoked." in page.content.decode()
     assert oauth_client.ping(tokens.access) == 401
-    assert refused(oauth_client.refresh(tokens.refresh)) == (400, "invalid_grant")
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == (400, "invalid_grant")
     assert Authorization.objects.get().revoke_reason == "revoked_by_admin"
     assert SecurityEvent.objects.filter(kind="revoked_by_admin").exists()
     assert LogEntry.objects.get().user.email == "root@halo.example"

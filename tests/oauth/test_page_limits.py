@@ -169,11 +169,11 @@ def test_a_store_that_is_down_closes_the_page_and_is_not_named(
 
 @pytest.mark.usefixtures("db")
 def test_a_count_that_the_store_lost_closes_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost(*_given: object, **_named: object) -> None:
+    def fail(*_given: object, **_named: object) -> None:
         raise ValueError("no such key")
 
     monkeypatch.setattr(caches["default"], "add", lambda *_given, **_named: False)
-    monkeypatch.setattr(caches["default"], "incr", lost)
+    monkeypatch.setattr(caches["default"], "incr", fail)
     assert visit("signin", Browser()).status_code == 503
 
 

@@ -55,18 +55,18 @@ def test_another_verifier_never_matches(verifier: str) -> None:
     assert not pkce.verifier_matches(verifier, CHALLENGE)
 
 
-def hashed(verifier: str) -> str:
+def make_challenge(verifier: str) -> str:
     return urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("=")
 
 
 @pytest.mark.parametrize("verifier", ["a" * 42, "a" * 129, "a" * 42 + "+", "a" * 42 + "é"])
 def test_a_verifier_of_the_wrong_shape_fails_although_its_hash_is_right(verifier: str) -> None:
-    assert not pkce.verifier_matches(verifier, hashed(verifier))
+    assert not pkce.verifier_matches(verifier, make_challenge(verifier))
 
 
 @pytest.mark.parametrize("verifier", ["a" * 43, "-._~" * 32])
 def test_the_shortest_and_the_longest_verifier_match(verifier: str) -> None:
-    assert pkce.verifier_matches(verifier, hashed(verifier))
+    assert pkce.verifier_matches(verifier, make_challenge(verifier))
 
 
 @pytest.mark.parametrize("challenge", ["", "é" * 43, CHALLENGE + "=", VERIFIER])

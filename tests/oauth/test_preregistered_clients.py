@@ -15,7 +15,7 @@ from foundation import ids
 from foundation.admin_urls import row_url
 from oauth.models import Client
 from tests.console.markup import read as markup
-from tests.drivers.oauth_client import CALLBACK, Browser, OAuthClient, refused, tokens_of
+from tests.drivers.oauth_client import CALLBACK, Browser, OAuthClient, assert_refused, tokens_of
 from tests.drivers.shown_forms import save
 from workspace.models import User
 
@@ -30,7 +30,7 @@ def root(db: None) -> Http:  # noqa: ARG001  asked for: it opens the database
     return client
 
 
-def entered(**changes: object) -> dict[str, Any]:
+def form_fields(**changes: object) -> dict[str, Any]:
     form = {"name": "Acme portal", "redirect_uris": CALLBACK, "auth_method": "client_secret_basic"}
     return form | changes
 
@@ -39,19 +39,19 @@ def rotate_page(row: Client) -> str:
     return row_url(row, "rotate_secret")
 
 
-def shown(page: Any, element: str) -> str:
+def shown_code(page: Any, element: str) -> str:
     """The text of the element with this id."""
     return str(markup(page.content).one("code", id=element).text)
 
 
-def added(root: Http, **changes: object) -> tuple[Client, OAuthClient]:
+def add_client(root: Http, **changes: object) -> tuple[Client, OAuthClient]:
     """A client added on the admin page, and one that is configured with what the page shows."""
-    page = root.post(ADD, entered(**changes))
+    page = root.post(ADD, form_fields(**changes))
     assert page.status_code == 200, page.context["adminform"].form.errors
     row = Client.objects.get()
-    client = OAuthClient(client_id=shown(page, "client-id"), auth_method=row.auth_method)
+    client = OAuthClient(client_id=shown_code(page, "client-id"), auth_method=row.auth_method)
     if row.auth_method != "none":
-        client.secret = shown(page, "client-secret")
+        client.secret = shown_code(page, "client-secret")
     return row, client
 
 
@@ -59,7 +59,7 @@ def added(root: Http, **changes: object) -> tuple[Client, OAuthClient]:
 def test_spec5_a_client_added_by_an_admin_goes_the_whole_way(
     auth_method: str, root: Http, browser: Browser
 ) -> None:
-    row, client = added(root, auth_method=auth_method)
+    row, client = add_client(root, auth_method=auth_method)
     assert client.client_id == row.client_id
     consent = browser.open(client.authorize_address()).content.decode()
     assert "Registered by an administrator." in consent
@@ -71,15 +71,15 @@ def test_spec5_a_client_added_by_an_admin_goes_the_whole_way(
 
 
 def test_spec5_a_wrong_secret_is_refused(root: Http, browser: Browser) -> None:
-    _, client = added(root)
+    _, client = add_client(root)
     tokens = client.connect(browser)
     client.secret = "halo_cs_wrong"
-    assert refused(client.refresh(tokens.refresh)) == (401, "invalid_client")
+    assert assert_refused(client.refresh(tokens.refresh)) == (401, "invalid_client")
 
 
 def test_spec5_the_secret_is_shown_once_and_only_its_hash_is_stored(root: Http) -> None:
-    page = root.post(ADD, entered())
-    secret, row = shown(page, "client-secret"), Client.objects.get()
+    page = root.post(ADD, form_fields())
+    secret, row = shown_code(page, "client-secret"), Client.objects.get()
     assert "no-store" in page["Cache-Control"]
     assert row.secret_sha256 == ids.sha256_hex(secret)
     assert row.registration_source == Client.RegistrationSource.MANUAL
@@ -107,18 +107,20 @@ def test_spec5_the_secret_is_shown_once_and_only_its_hash_is_stored(root: Http) 
 def test_spec5_redirect_uris_follow_the_rules_of_registration(
     uris: str, message: str, root: Http
 ) -> None:
-    page = root.post(ADD, entered(redirect_uris=uris))
+    page = root.post(ADD, form_fields(redirect_uris=uris))
     assert message in str(page.context["adminform"].form.errors["redirect_uris"])
     assert not Client.objects.exists()
 
 
 def test_spec5_a_native_client_may_have_a_scheme_of_its_own(root: Http) -> None:
-    row, _ = added(root, redirect_uris="com.example.app:/cb", is_native="on", auth_method="none")
+    row, _ = add_client(
+        root, redirect_uris="com.example.app:/cb", is_native="on", auth_method="none"
+    )
     assert (row.redirect_uris, row.is_native) == (["com.example.app:/cb"], True)
 
 
 def test_spec5_an_edit_holds_from_the_next_request_on(root: Http, browser: Browser) -> None:
-    row, client = added(root)
+    row, client = add_client(root)
     uris = f"{CALLBACK}\nhttps://app.example/second"
     saved = save(root, row_url(row), {"name": "Renamed", "redirect_uris": uris})
     assert saved.status_code == 302
@@ -133,21 +135,21 @@ def test_spec5_an_edit_holds_from_the_next_request_on(root: Http, browser: Brows
 
 
 def test_spec5_rotating_the_secret_ends_the_former_one(root: Http, browser: Browser) -> None:
-    row, client = added(root)
+    row, client = add_client(root)
     tokens = client.connect(browser)
     assert "Rotate secret" in root.get(row_url(row)).content.decode()
     assert root.get(rotate_page(row)).status_code == 200
     assert tokens_of(client.refresh(tokens.refresh))
     page = root.post(rotate_page(row))
     assert "no-store" in page["Cache-Control"]
-    fresh = OAuthClient(row.client_id, shown(page, "client-secret"), "client_secret_basic")
+    fresh = OAuthClient(row.client_id, shown_code(page, "client-secret"), "client_secret_basic")
     tokens = fresh.connect(browser)
-    assert refused(client.refresh(tokens.refresh)) == (401, "invalid_client")
+    assert assert_refused(client.refresh(tokens.refresh)) == (401, "invalid_client")
     assert tokens_of(fresh.refresh(tokens.refresh))
 
 
 def test_spec5_everything_is_recorded(root: Http) -> None:
-    row, _ = added(root)
+    row, _ = add_client(root)
     save(root, row_url(row), {"name": "Renamed", "redirect_uris": CALLBACK})
     root.post(rotate_page(row))
     action = {"action": "disable", "_selected_action": [str(row.pk)]}
@@ -166,26 +168,26 @@ def test_spec5_a_client_that_registered_itself_is_read_only(
     page = root.get(row_url(row)).content.decode()
     assert "Rotate secret" not in page
     assert 'name="redirect_uris"' not in page
-    assert root.post(row_url(row), entered()).status_code == 403
+    assert root.post(row_url(row), form_fields()).status_code == 403
     assert root.post(rotate_page(row)).status_code == 403
-    assert refused(confidential.refresh("x")) == (400, "invalid_grant")
+    assert assert_refused(confidential.refresh("x")) == (400, "invalid_grant")
 
 
 def test_spec5_a_public_client_has_no_secret_to_rotate(root: Http) -> None:
-    row, _ = added(root, auth_method="none")
+    row, _ = add_client(root, auth_method="none")
     assert "Rotate secret" not in root.get(row_url(row)).content.decode()
     assert root.post(rotate_page(row)).status_code == 403
 
 
 def test_spec5_staff_without_the_permission_can_neither_add_nor_rotate(root: Http) -> None:
-    row, _ = added(root)
+    row, _ = add_client(root)
     staff = Http()
     staff.force_login(User.objects.create_user("staff@halo.example", is_staff=True))
     for address in (ADD, row_url(row), rotate_page(row)):
-        assert staff.post(address, entered()).status_code == 403
+        assert staff.post(address, form_fields()).status_code == 403
 
 
-def created(*options: str) -> str:
+def create_client(*options: str) -> str:
     out = StringIO()
     call_command("create_client", *options, stdout=out, stderr=StringIO())
     return out.getvalue()
@@ -193,7 +195,7 @@ def created(*options: str) -> str:
 
 @pytest.mark.usefixtures("acme")
 def test_spec5_the_command_prints_credentials_that_work(browser: Browser) -> None:
-    text = created("--name", "Portal", "--redirect-uri", CALLBACK, "--json")
+    text = create_client("--name", "Portal", "--redirect-uri", CALLBACK, "--json")
     printed = json.loads(text)
     client = OAuthClient(printed["client_id"], printed["client_secret"], "client_secret_basic")
     assert tokens_of(client.refresh(client.connect(browser).refresh))
@@ -202,9 +204,11 @@ def test_spec5_the_command_prints_credentials_that_work(browser: Browser) -> Non
 
 @pytest.mark.usefixtures("db")
 def test_spec5_the_command_registers_public_clients_and_prints_text() -> None:
-    text = created("--name", "CLI", "--redirect-uri", "http://127.0.0.1/cb", "--public")
+    text = create_client("--name", "CLI", "--redirect-uri", "http://127.0.0.1/cb", "--public")
     assert text == f"Client ID: {Client.objects.get().client_id}\n"
-    both = created("--name", "Two", "--redirect-uri", CALLBACK, "--redirect-uri", f"{CALLBACK}2")
+    both = create_client(
+        "--name", "Two", "--redirect-uri", CALLBACK, "--redirect-uri", f"{CALLBACK}2"
+    )
     assert len(both.splitlines()) == 2
     assert len(Client.objects.get(name="Two").redirect_uris) == 2
 
@@ -212,7 +216,7 @@ def test_spec5_the_command_registers_public_clients_and_prints_text() -> None:
 @pytest.mark.usefixtures("db")
 def test_spec5_the_command_refuses_what_registration_refuses() -> None:
     with pytest.raises(CommandError, match="wildcard"):
-        created("--name", "X", "--redirect-uri", "https://example.com/*")
+        create_client("--name", "X", "--redirect-uri", "https://example.com/*")
     assert not Client.objects.exists()
 
 

@@ -24,8 +24,8 @@ from tests.drivers.oauth_client import (
     Browser,
     OAuthClient,
     Tokens,
+    assert_refused,
     read,
-    refused,
 )
 from workspace import flags, organizations
 from workspace.models import FeatureFlag, Membership, Organization, User
@@ -103,20 +103,20 @@ def test_an_access_token_lives_for_an_hour(
         assert oauth_client.ping(access) == status
 
 
-def gone(model: Any) -> Callable[[], object]:
+def delete_all(model: Any) -> Callable[[], object]:
     return lambda: model.objects.all().delete()
 
 
-def changed(model: Any, **values: object) -> Callable[[], object]:
+def update_all(model: Any, **values: object) -> Callable[[], object]:
     return lambda: model.objects.update(**values)
 
 
 CONDITIONS = {
-    "authorization": changed(Authorization, revoked_at=NOON),
-    "membership": gone(Membership),
-    "user": changed(User, is_active=False),
-    "organization": changed(Organization, suspended_at=NOON),
-    "client": changed(Client, disabled_at=NOON),
+    "authorization": update_all(Authorization, revoked_at=NOON),
+    "membership": delete_all(Membership),
+    "user": update_all(User, is_active=False),
+    "organization": update_all(Organization, suspended_at=NOON),
+    "client": update_all(Client, disabled_at=NOON),
 }
 
 
@@ -149,7 +149,7 @@ def test_who_leaves_and_comes_back_has_to_consent_again(
     Membership.objects.all().delete()
     organizations.join(acme, ada)
     assert oauth_client.ping(tokens.access) == 401
-    assert refused(oauth_client.refresh(tokens.refresh)) == (400, "invalid_grant")
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == (400, "invalid_grant")
     assert oauth_client.ping(oauth_client.connect(browser).access) == 200
 
 
@@ -159,7 +159,7 @@ def test_a_code_from_before_somebody_left_is_not_revived_either(
     code = oauth_client.code(browser)
     Membership.objects.all().delete()
     organizations.join(acme, ada)
-    assert refused(oauth_client.exchange(code)) == (400, "invalid_grant")
+    assert assert_refused(oauth_client.exchange(code)) == (400, "invalid_grant")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_token_of_another_deployment_is_refused(
 ) -> None:
     Authorization.objects.update(resource=resource)
     assert oauth_client.ping(tokens.access) == 401
-    assert refused(oauth_client.refresh(tokens.refresh)) == (400, "invalid_target")
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == (400, "invalid_target")
 
 
 def test_a_code_of_another_deployment_is_refused(
@@ -178,7 +178,7 @@ def test_a_code_of_another_deployment_is_refused(
 ) -> None:
     code = oauth_client.code(browser)
     Authorization.objects.update(resource="https://other.example/api/mcp")
-    assert refused(oauth_client.exchange(code)) == (400, "invalid_target")
+    assert assert_refused(oauth_client.exchange(code)) == (400, "invalid_target")
 
 
 def test_what_is_narrowed_later_holds_for_tokens_that_are_out_already(

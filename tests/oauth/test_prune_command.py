@@ -55,7 +55,7 @@ def old_clients(count: int) -> None:
 
 def old_tokens(count: int) -> grants.Grant:
     """A family in use, with this many access tokens that ran out long ago and one that has not."""
-    family = grants.granted("docs:read")
+    family = grants.make_grant("docs:read")
     for _ in range(count):
         family.token()
     AccessToken.objects.update(expires=timezone.now() - timedelta(days=8))
@@ -63,7 +63,7 @@ def old_tokens(count: int) -> grants.Grant:
     return family
 
 
-def pruned(*options: str) -> dict[str, int]:
+def prune(*options: str) -> dict[str, int]:
     """What the command says, by kind of row."""
     out = StringIO()
     call_command("prune_oauth", *options, stdout=out)
@@ -76,7 +76,7 @@ def test_a_dry_run_counts_and_deletes_nothing() -> None:
     old_clients(3)
     old_tokens(2)
     due = NOTHING | {"unused clients": 3, "access tokens": 2}
-    assert [pruned("--dry-run"), pruned("--dry-run")] == [due, due]
+    assert [prune("--dry-run"), prune("--dry-run")] == [due, due]
     assert (Client.objects.count(), AccessToken.objects.count()) == (4, 3)
     assert not SecurityEvent.objects.exists()
 
@@ -85,15 +85,15 @@ def test_a_dry_run_counts_and_deletes_nothing() -> None:
 def test_a_run_deletes_what_it_had_counted_and_a_second_finds_nothing() -> None:
     old_clients(3)
     family = old_tokens(2)
-    due = pruned("--dry-run")
-    assert [pruned(), pruned()] == [due, NOTHING]
+    due = prune("--dry-run")
+    assert [prune(), prune()] == [due, NOTHING]
     assert Client.objects.get() == family.client
     assert (AccessToken.objects.count(), RefreshToken.objects.count()) == (1, 3)
 
 
 @pytest.mark.django_db
 def test_a_consent_goes_in_the_same_run_as_its_code(clock: time_machine.Traveller) -> None:
-    family = grants.granted("docs:read")
+    family = grants.make_grant("docs:read")
     Grant.objects.create(
         code="c" * 64,
         authorization=family.authorization,
@@ -102,7 +102,7 @@ def test_a_consent_goes_in_the_same_run_as_its_code(clock: time_machine.Travelle
         expires=timezone.now(),
     )
     clock.shift(timedelta(days=3))
-    assert pruned() == NOTHING | {"authorization codes": 1, "consents without tokens": 1}
+    assert prune() == NOTHING | {"authorization codes": 1, "consents without tokens": 1}
     assert not Authorization.objects.exists()
 
 
@@ -113,7 +113,7 @@ def test_a_run_that_was_cut_short_is_taken_up_by_the_next(monkeypatch: Any) -> N
     half = cleanup.prune(cleanup.UNUSED_CLIENTS[0])
     assert [next(half), next(half)] == [2, 2]
     assert Client.objects.count() == 3
-    assert pruned()["unused clients"] == 3
+    assert prune()["unused clients"] == 3
     assert SecurityEvent.objects.filter(kind="client_pruned").count() == 7
 
 
@@ -126,9 +126,9 @@ def test_a_client_never_goes_without_its_record(monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as patched:
         patched.setattr(record, "security_event", down)
         with pytest.raises(ConnectionError):
-            pruned()
+            prune()
     assert Client.objects.count() == 2
-    assert pruned()["unused clients"] == 2
+    assert prune()["unused clients"] == 2
 
 
 @pytest.mark.django_db(transaction=True)
@@ -139,7 +139,7 @@ def test_runs_at_once_share_the_work_and_none_of_them_fails(monkeypatch: Any) ->
 
     def run(_number: int) -> dict[str, int]:
         try:
-            return pruned()
+            return prune()
         finally:
             connections.close_all()
 

@@ -64,16 +64,16 @@ def client(server: Server) -> RemoteClient:
     return RemoteClient(server)
 
 
-def at_once(asks: Sequence[Callable[[], httpx2.Response]]) -> list[httpx2.Response]:
+def send_at_once(asks: Sequence[Callable[[], httpx2.Response]]) -> list[httpx2.Response]:
     """The answers to requests that are all sent in the same moment."""
     start = Barrier(len(asks))
 
-    def sent(ask: Callable[[], httpx2.Response]) -> httpx2.Response:
+    def send(ask: Callable[[], httpx2.Response]) -> httpx2.Response:
         start.wait(60)
         return ask()
 
     with ThreadPoolExecutor(len(asks)) as pool:
-        return list(pool.map(sent, asks))
+        return list(pool.map(send, asks))
 
 
 def the_one_pair(answers: list[httpx2.Response]) -> dict[str, str]:
@@ -98,7 +98,7 @@ def test_of_many_who_bring_one_code_one_wins_and_the_token_family_is_revoked(
     before = len(server.log.read_text())  # other tests have asked this server as well
     for _ in range(2):
         code = client.code(person)
-        pair = the_one_pair(at_once([partial(client.exchange, code)] * threads))
+        pair = the_one_pair(send_at_once([partial(client.exchange, code)] * threads))
         assert is_dead(client, pair)
     assert "level=error" not in server.log.read_text()[before:]
 
@@ -110,7 +110,7 @@ def test_all_who_bring_one_refresh_token_at_a_time_get_the_one_pair(
     before = len(server.log.read_text())  # other tests have asked this server as well
     pair = client.exchange(client.code(person)).json()
     for _ in range(2):
-        answers = at_once([partial(client.refresh, pair["refresh_token"])] * threads)
+        answers = send_at_once([partial(client.refresh, pair["refresh_token"])] * threads)
         assert [answer.status_code for answer in answers] == [200] * threads
         pairs = {(a.json()["access_token"], a.json()["refresh_token"]) for a in answers}
         assert len(pairs) == 1
@@ -125,7 +125,7 @@ def test_a_replayed_code_next_to_a_refresh_leaves_nothing_alive(
 ) -> None:
     code = client.code(person)
     first = client.exchange(code).json()
-    replayed, renewed = at_once(
+    replayed, renewed = send_at_once(
         [partial(client.exchange, code), partial(client.refresh, first["refresh_token"])]
     )
     assert (replayed.status_code, replayed.json()["error"]) == (400, error)

@@ -23,8 +23,8 @@ from tests.drivers.oauth_client import (
     Browser,
     OAuthClient,
     Tokens,
+    assert_refused,
     read,
-    refused,
     tokens_of,
 )
 
@@ -66,9 +66,9 @@ def test_each_client_authenticates_for_the_repeated_pair(
 ) -> None:
     pair = confidential.connect(browser)
     first = confidential.refresh(pair.refresh)
-    assert refused(stranger.refresh(pair.refresh)) == (400, "invalid_grant")
+    assert assert_refused(stranger.refresh(pair.refresh)) == (400, "invalid_grant")
     nobody = OAuthClient(client_id=confidential.client_id)
-    assert refused(nobody.refresh(pair.refresh)) == (401, "invalid_client")
+    assert assert_refused(nobody.refresh(pair.refresh)) == (401, "invalid_client")
     assert read(confidential.refresh(pair.refresh))["refresh_token"] == read(first)["refresh_token"]
 
 
@@ -86,7 +86,7 @@ def test_a_replay_after_twenty_seconds_ends_the_family(
 ) -> None:
     pair = tokens_of(oauth_client.refresh(tokens.refresh))
     clock.shift(WINDOW)
-    assert refused(oauth_client.refresh(tokens.refresh)) == (400, "invalid_grant")
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == (400, "invalid_grant")
     assert oauth_client.ping(pair.access) == 401
     assert Authorization.objects.get().revoke_reason == "refresh_replay"
 
@@ -99,7 +99,7 @@ def test_using_the_new_access_token_does_not_end_the_window_and_the_new_refresh_
     assert oauth_client.ping(pair.access) == 200
     assert tokens_of(oauth_client.refresh(tokens.refresh)) == pair
     oauth_client.refresh(pair.refresh)
-    assert refused(oauth_client.refresh(tokens.refresh)) == (400, "invalid_grant")
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == (400, "invalid_grant")
     assert oauth_client.ping(pair.access) == 401
 
 

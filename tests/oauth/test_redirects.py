@@ -249,7 +249,7 @@ rests = st.sampled_from(["", "/", "/cb", "/cb/", "/cb?x=1", "/cb#f", "/a/../cb",
 uris = st.builds("{}://{}{}{}".format, st.sampled_from(["http", "https"]), hosts, ports, rests)
 
 
-def accepted(uri: str) -> bool:
+def is_accepted(uri: str) -> bool:
     try:
         redirects.check(uri, app_schemes=APPS, native=True)
     except redirects.RefusedRedirectUri:
@@ -272,15 +272,15 @@ def test_a_match_never_leads_to_another_host_or_path(registered: list[str], requ
 
 
 @at_any_pace
-@given(st.lists(uris.filter(accepted), max_size=4), uris | st.text(max_size=60))
+@given(st.lists(uris.filter(is_accepted), max_size=4), uris | st.text(max_size=60))
 def test_what_matches_would_itself_have_been_accepted(registered: list[str], uri: str) -> None:
-    assert redirects.matches(registered, uri) is None or accepted(uri)
+    assert redirects.matches(registered, uri) is None or is_accepted(uri)
 
 
 @at_any_pace
 @given(uris | st.text(max_size=60))
 def test_an_accepted_uri_has_a_host_to_show_and_one_source_expression(uri: str) -> None:
-    if accepted(uri):
+    if is_accepted(uri):
         assert redirects.describe(uri).display_host
         assert not set(redirects.origin_for_csp(uri)) & set(" ;,'\"*")
 

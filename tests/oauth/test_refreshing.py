@@ -15,7 +15,7 @@ from foundation import ids
 from foundation.limits import Limit
 from oauth import scopes
 from oauth.models import AccessToken, Authorization, Client, RefreshToken
-from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, refused, tokens_of
+from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, assert_refused, tokens_of
 from workspace.models import Membership, Organization, User
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -50,7 +50,7 @@ def test_a_client_that_was_started_again_refreshes_at_the_default_path(
     grant = {"grant_type": "refresh_token", "refresh_token": tokens.refresh}
     pair = tokens_of(oauth_client.send("/token", grant))
     assert oauth_client.ping(pair.access) == 200
-    assert refused(oauth_client.send("/token", grant | {"client_id": "other"}))[0] == 401
+    assert assert_refused(oauth_client.send("/token", grant | {"client_id": "other"}))[0] == 401
 
 
 def test_a_call_in_flight_keeps_its_access_token(tokens: Tokens, oauth_client: OAuthClient) -> None:
@@ -79,9 +79,9 @@ def test_replaying_a_spent_refresh_token_ends_its_family(
     pairs = [tokens]
     for _ in range(generations):
         pairs.append(tokens_of(oauth_client.refresh(pairs[-1].refresh)))
-    assert refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
     assert {oauth_client.ping(pair.access) for pair in pairs} == {401}
-    assert refused(oauth_client.refresh(pairs[-1].refresh)) == INVALID_GRANT
+    assert assert_refused(oauth_client.refresh(pairs[-1].refresh)) == INVALID_GRANT
     assert Authorization.objects.get().revoke_reason == "refresh_replay"
     assert SecurityEvent.objects.get(kind="refresh_replay").client_id == oauth_client.client_id
 
@@ -100,7 +100,7 @@ def test_a_replay_costs_the_same_however_often_a_token_family_was_rotated(
     )
     RefreshToken.objects.bulk_create(spent, batch_size=1000)
     with CaptureQueriesContext(connection) as asked:
-        assert refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
+        assert assert_refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
     written = [query["sql"] for query in asked if query["sql"].startswith(("UPDATE", "DELETE"))]
     family = [sql for sql in written if "oauth_" in sql]
     assert len(family) == 1
@@ -114,7 +114,7 @@ def test_a_mistake_next_to_it_does_not_excuse_a_replay(
     changes: dict[str, str], tokens: Tokens, oauth_client: OAuthClient
 ) -> None:
     pair = tokens_of(oauth_client.refresh(tokens.refresh))
-    assert refused(oauth_client.refresh(tokens.refresh, **changes)) == INVALID_GRANT
+    assert assert_refused(oauth_client.refresh(tokens.refresh, **changes)) == INVALID_GRANT
     assert oauth_client.ping(pair.access) == 401
 
 
@@ -137,7 +137,7 @@ def test_a_scope_narrows_by_meaning_and_stays_narrow(
     for step in steps:
         pair = tokens_of(oauth_client.refresh(pair.refresh, scope=step))
         assert pair.scope == step
-    assert refused(oauth_client.refresh(pair.refresh, scope=HUBSPOT)) == INVALID_SCOPE
+    assert assert_refused(oauth_client.refresh(pair.refresh, scope=HUBSPOT)) == INVALID_SCOPE
     assert tokens_of(oauth_client.refresh(pair.refresh)).scope == CREATE_DEAL
 
 
@@ -156,7 +156,7 @@ def test_a_scope_never_widens_and_asking_costs_nothing(
     wider: str, oauth_client: OAuthClient, browser: Browser
 ) -> None:
     pair = oauth_client.connect(browser, scope=HUBSPOT)
-    assert refused(oauth_client.refresh(pair.refresh, scope=wider)) == INVALID_SCOPE
+    assert assert_refused(oauth_client.refresh(pair.refresh, scope=wider)) == INVALID_SCOPE
     assert tokens_of(oauth_client.refresh(pair.refresh)).scope == HUBSPOT
 
 
@@ -183,7 +183,7 @@ def test_what_is_no_refresh_token_is_no_grant(
     shown: str, tokens: Tokens, oauth_client: OAuthClient
 ) -> None:
     shown = shown.format(access=tokens.access, hash=ids.sha256_hex(tokens.refresh))
-    assert refused(oauth_client.refresh(shown)) == INVALID_GRANT
+    assert assert_refused(oauth_client.refresh(shown)) == INVALID_GRANT
     assert oauth_client.ping(tokens.access) == 200
 
 
@@ -194,7 +194,7 @@ def test_what_is_no_refresh_token_is_no_grant(
 def test_what_cannot_be_read_as_a_token_is_no_request(
     shown: str, status: int, oauth_client: OAuthClient
 ) -> None:
-    assert refused(oauth_client.refresh(shown)) == (status, "invalid_request")
+    assert assert_refused(oauth_client.refresh(shown)) == (status, "invalid_request")
 
 
 def leave() -> None:
@@ -215,7 +215,7 @@ def test_nothing_is_renewed_once_what_stood_behind_it_is_gone(
     end: Any, tokens: Tokens, oauth_client: OAuthClient
 ) -> None:
     end()
-    assert refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
     assert AccessToken.objects.count() == 1
     assert oauth_client.ping(tokens.access) == 401
 
@@ -225,14 +225,14 @@ def test_another_resource_is_refused_and_nothing_is_rotated(
     resource: str, tokens: Tokens, oauth_client: OAuthClient
 ) -> None:
     other = oauth_client.refresh(tokens.refresh, resource=resource)
-    assert refused(other) == (400, "invalid_target")
+    assert assert_refused(other) == (400, "invalid_target")
     assert oauth_client.refresh(tokens.refresh).status_code == 200
 
 
 def test_a_refresh_token_is_no_use_to_another_client_and_takes_no_harm(
     tokens: Tokens, oauth_client: OAuthClient, stranger: OAuthClient
 ) -> None:
-    assert refused(stranger.refresh(tokens.refresh)) == INVALID_GRANT
+    assert assert_refused(stranger.refresh(tokens.refresh)) == INVALID_GRANT
     assert "refresh_client_mismatch" in kinds()
     assert oauth_client.refresh(tokens.refresh).status_code == 200
 
@@ -251,7 +251,7 @@ def test_a_confidential_client_renews_with_its_secret_alone(method: str, browser
     client.register()
     pair = client.connect(browser)
     client.secret, secret = "wrong", client.secret
-    assert refused(client.refresh(pair.refresh)) == (401, "invalid_client")
+    assert assert_refused(client.refresh(pair.refresh)) == (401, "invalid_client")
     client.secret = secret
     assert client.refresh(pair.refresh).status_code == 200
 
@@ -267,7 +267,7 @@ MOVES = st.lists(
 )
 
 
-class Family:
+class FamilyModel:
     """A model of a token family, compared with the real one."""
 
     def __init__(self, client: OAuthClient, browser: Browser) -> None:
@@ -286,19 +286,19 @@ class Family:
 
     def _replay(self) -> None:
         for spent in self.pairs[:-1][:1]:
-            assert refused(self.client.refresh(spent.refresh)) == INVALID_GRANT
+            assert assert_refused(self.client.refresh(spent.refresh)) == INVALID_GRANT
             self.alive = False
 
     def _refresh(self, scope: str | None) -> None:
         held = self.pairs[-1].scope
         response = self.client.refresh(self.pairs[-1].refresh, scope=scope)
         if scope is not None and not scopes.parse(held).covers(scope):
-            assert refused(response) == INVALID_SCOPE
+            assert assert_refused(response) == INVALID_SCOPE
         elif self.alive:
             self.pairs.append(tokens_of(response))
             assert self.pairs[-1].scope == (scope or held)
         else:
-            assert refused(response) == INVALID_GRANT
+            assert assert_refused(response) == INVALID_GRANT
 
 
 @pytest.mark.usefixtures("plenty", "strict")
@@ -312,7 +312,7 @@ class Family:
 def test_whatever_a_client_does_a_token_family_is_alive_or_dead_as_a_whole(
     moves: list[str], oauth_client: OAuthClient, browser: Browser
 ) -> None:
-    family = Family(oauth_client, browser)
+    family = FamilyModel(oauth_client, browser)
     for move in moves:
         family.move(move)
     works = {oauth_client.ping(pair.access) for pair in family.pairs}

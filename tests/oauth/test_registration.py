@@ -10,7 +10,7 @@ from foundation import ids
 from foundation.limits import Limit
 from oauth.clients import clients
 from oauth.models import Client
-from tests.drivers.oauth_client import CALLBACK, REGISTER, OAuthClient, read, refused
+from tests.drivers.oauth_client import CALLBACK, REGISTER, OAuthClient, assert_refused, read
 
 pytestmark = pytest.mark.django_db
 
@@ -73,21 +73,21 @@ def ids_of(case: str, values: list[Any]) -> list[Any]:
 )
 def test_an_unsafe_redirect_uri_registers_nothing(uri: str) -> None:
     response = register(redirect_uris=[CALLBACK, uri])
-    assert refused(response) == (400, "invalid_redirect_uri")
+    assert assert_refused(response) == (400, "invalid_redirect_uri")
     assert not Client.objects.exists()
     assert SecurityEvent.objects.get().kind == "register_rejected"
 
 
 @pytest.mark.parametrize("uris", ids_of("A08", NO_LIST))
 def test_redirect_uris_are_a_list_of_strings(uris: object) -> None:
-    assert refused(register(redirect_uris=uris)) == (400, "invalid_redirect_uri")
+    assert assert_refused(register(redirect_uris=uris)) == (400, "invalid_redirect_uri")
 
 
 @pytest.mark.parametrize("count", [pytest.param(11, id="A09")])
 def test_a_client_registers_at_most_ten_redirect_uris(count: int) -> None:
     uris = [f"https://app.example/{number}" for number in range(count)]
     response = register(redirect_uris=uris)
-    assert refused(response) == (400, "invalid_redirect_uri")
+    assert assert_refused(response) == (400, "invalid_redirect_uri")
     assert "at most 10 URIs" in read(response)["error_description"]
     assert register(redirect_uris=uris[:10]).status_code == 201
 
@@ -96,10 +96,13 @@ def test_a_client_registers_at_most_ten_redirect_uris(count: int) -> None:
 @pytest.mark.parametrize("text", UNSTORABLE, ids=ascii)
 def test_text_that_cannot_be_stored_is_refused_and_the_member_named(member: str, text: str) -> None:
     response = register(**{member: text})
-    assert refused(response) == (400, "invalid_client_metadata")
+    assert assert_refused(response) == (400, "invalid_client_metadata")
     assert member in read(response)["error_description"]
-    assert refused(register(contacts=[text])) == (400, "invalid_client_metadata")
-    assert refused(register(redirect_uris=[CALLBACK + text])) == (400, "invalid_redirect_uri")
+    assert assert_refused(register(contacts=[text])) == (400, "invalid_client_metadata")
+    assert assert_refused(register(redirect_uris=[CALLBACK + text])) == (
+        400,
+        "invalid_redirect_uri",
+    )
     assert not Client.objects.exists()
 
 
@@ -153,7 +156,7 @@ def test_an_app_registers_a_scheme_of_its_own(redirect_uri: str) -> None:
     ],
 )
 def test_metadata_this_server_cannot_honour_is_refused(metadata: dict[str, Any]) -> None:
-    assert refused(register(**metadata)) == (400, "invalid_client_metadata")
+    assert assert_refused(register(**metadata)) == (400, "invalid_client_metadata")
     assert not Client.objects.exists()
 
 
@@ -238,7 +241,7 @@ def test_scopes_nobody_knows_are_not_registered(scope: str) -> None:
 )
 def test_a_body_that_is_no_json_object_is_refused(body: bytes, content_type: str) -> None:
     response = OAuthClient().http.post(REGISTER, body, content_type=content_type)
-    assert refused(response) == (400, "invalid_client_metadata")
+    assert assert_refused(response) == (400, "invalid_client_metadata")
 
 
 def test_a_body_of_64_kib_is_read_and_one_byte_more_is_not() -> None:
@@ -247,7 +250,7 @@ def test_a_body_of_64_kib_is_read_and_one_byte_more_is_not() -> None:
     post = OAuthClient().http.post
     assert post(REGISTER, full, content_type="application/json").status_code == 201
     over = post(REGISTER, full + b" ", content_type="application/json")
-    assert refused(over) == (413, "invalid_request")
+    assert assert_refused(over) == (413, "invalid_request")
 
 
 @pytest.mark.parametrize("length", ["-1", "\u00b2", "1e3", "9" * 5_000])
@@ -269,7 +272,7 @@ def test_the_eleventh_registration_of_an_hour_is_refused(limit: str, settings: A
         content_type="application/json",
         REMOTE_ADDR="198.51.100.7",
     )
-    assert refused(over) == (429, "temporarily_unavailable")
+    assert assert_refused(over) == (429, "temporarily_unavailable")
     assert 0 < int(over["Retry-After"]) <= 3_600
     assert (over["X-RateLimit-Limit"], over["X-RateLimit-Remaining"]) == ("10", "0")
     assert int(over["X-RateLimit-Reset"]) > Client.objects.latest("created").created.timestamp()

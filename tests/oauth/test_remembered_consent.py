@@ -10,7 +10,7 @@ from django.db import IntegrityError
 from audit.models import SecurityEvent
 from oauth.grants import authorizations, cleanup, codes, connections
 from oauth.models import Authorization, AuthorizationRequest, Client, RememberedConsent
-from tests.console.second_factors import Visitor, code, page
+from tests.console.second_factors import FactorVisitor, code, page
 from tests.drivers.oauth_client import (
     AUTHORIZE,
     FORM,
@@ -21,7 +21,7 @@ from tests.drivers.oauth_client import (
     tokens_of,
 )
 from tests.oauth.conftest import PASSWORD
-from tests.oauth.remembered_clients import BOX, OTHER_CALLBACK, asks, registered, remember
+from tests.oauth.remembered_clients import BOX, OTHER_CALLBACK, asks, register_client, remember
 from workspace import organizations
 from workspace.models import Membership, Organization, User
 
@@ -32,7 +32,7 @@ Source = Client.RegistrationSource
 
 @pytest.fixture
 def editor(browser: Browser) -> OAuthClient:  # noqa: ARG001  the cast comes first
-    return registered()
+    return register_client()
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def silent(editor: OAuthClient, browser: Browser) -> OAuthClient:
     return editor
 
 
-def asked_again(client: OAuthClient, browser: Browser, **changes: Any) -> bool:
+def is_asked_again(client: OAuthClient, browser: Browser, **changes: Any) -> bool:
     return asks(browser.open(client.authorize_address(**changes)))
 
 
@@ -58,7 +58,7 @@ def test_the_box_is_offered_and_not_ticked(editor: OAuthClient, browser: Browser
     assert "requests that redirect to app.example are approved without asking" in text
     browser.decide(page)
     assert not RememberedConsent.objects.exists()
-    assert asked_again(editor, browser)
+    assert is_asked_again(editor, browser)
 
 
 LOCAL = "http://127.0.0.1/callback"
@@ -82,14 +82,14 @@ LOCAL = "http://127.0.0.1/callback"
 def test_where_another_program_can_pose_as_the_client_the_box_is_neither_offered_nor_heeded(
     columns: dict[str, Any], browser: Browser
 ) -> None:
-    client = registered("not-sure", **columns)
+    client = register_client("not-sure", **columns)
     where = columns.get("redirect_uris", [client.redirect_uri])[0]
     page = browser.open(client.authorize_address(redirect_uri=where))
     assert BOX not in page.content.decode()
     sent = answer(browser.decide(page, remember="yes"), where)
     assert set(sent) == {"code", "state", "iss"}
     assert not RememberedConsent.objects.exists()
-    assert asked_again(client, browser, redirect_uri=where)
+    assert is_asked_again(client, browser, redirect_uri=where)
 
 
 def test_what_was_once_kept_for_such_a_client_is_not_used(
@@ -98,7 +98,7 @@ def test_what_was_once_kept_for_such_a_client_is_not_used(
     # The row by itself opens nothing: who may be remembered is asked again each time.
     RememberedConsent.objects.update(redirect_uri=LOCAL)
     Client.objects.update(redirect_uris=[LOCAL])
-    assert asked_again(silent, browser, redirect_uri=LOCAL)
+    assert is_asked_again(silent, browser, redirect_uri=LOCAL)
 
 
 def test_the_same_request_again_is_answered_at_once_and_put_on_record(
@@ -168,21 +168,21 @@ def test_another_way_of_asking_for_the_same_is_the_same(
 def test_whatever_differs_is_asked_for(
     changes: dict[str, Any], silent: OAuthClient, browser: Browser
 ) -> None:
-    assert asked_again(silent, browser, **changes)
-    assert not asked_again(silent, browser)
+    assert is_asked_again(silent, browser, **changes)
+    assert not is_asked_again(silent, browser)
 
 
 def test_another_client_of_the_same_name_and_address_is_asked_about(
     silent: OAuthClient, browser: Browser
 ) -> None:
-    assert asked_again(registered("look-alike"), browser)
-    assert not asked_again(silent, browser)
+    assert is_asked_again(register_client("look-alike"), browser)
+    assert not is_asked_again(silent, browser)
 
 
 def test_another_person_is_asked(silent: OAuthClient, acme: Organization) -> None:
     eve = User.objects.create_user("eve@acme.example")
     organizations.join(acme, eve)
-    assert asked_again(silent, Browser(eve))
+    assert is_asked_again(silent, Browser(eve))
 
 
 def test_the_person_is_known_in_another_browser_and_must_be_signed_in_there(
@@ -255,17 +255,17 @@ def test_once_anything_is_not_as_it_was_the_person_is_asked(
     change: Any, silent: OAuthClient, browser: Browser
 ) -> None:
     change(Authorization.objects.get())
-    assert asked_again(silent, browser)
+    assert is_asked_again(silent, browser)
 
 
 def test_another_password_is_another_consent(silent: OAuthClient, ada: User) -> None:
     ada.set_password("another one of some length")
     ada.save()
-    assert asked_again(silent, Browser(ada))
+    assert is_asked_again(silent, Browser(ada))
 
 
 def test_a_second_step_turned_on_makes_it_another_consent(silent: OAuthClient, ada: User) -> None:
-    visitor = Visitor(email=ada.email)
+    visitor = FactorVisitor(email=ada.email)
     visitor.sign_in(password=PASSWORD)
     visitor.browser.post("/signin/confirm", {"password": PASSWORD})
     secret = page(visitor.browser.get("/account/security/app")).one("code").text
@@ -306,11 +306,11 @@ def test_it_lasts_as_long_as_was_said_and_no_longer_than_the_setting_says_now(
 ) -> None:
     with time_machine.travel(NOON, tick=False) as clock:
         settings.HALO_REMEMBER_CONSENT_DAYS = granted
-        client = registered()
+        client = register_client()
         remember(client, Browser(ada))
         settings.HALO_REMEMBER_CONSENT_DAYS = now
         clock.shift(timedelta(hours=hours))
-        assert asked_again(client, Browser(ada)) is asks_again
+        assert is_asked_again(client, Browser(ada)) is asks_again
 
 
 def test_zero_days_offer_nothing(editor: OAuthClient, browser: Browser, settings: Any) -> None:
@@ -330,14 +330,14 @@ def test_a_later_decision_on_the_same_request_replaces_the_earlier_one(
 ) -> None:
     page = browser.open(silent.authorize_address(prompt="consent"))
     assert ("code" in answer(browser.decide(page, **sent))) is code
-    assert asked_again(silent, browser)
+    assert is_asked_again(silent, browser)
 
 
 def test_a_decision_on_another_request_leaves_it_alone(
     silent: OAuthClient, browser: Browser
 ) -> None:
     browser.decide(browser.open(silent.authorize_address(scope="docs:read")), "cancel")
-    assert not asked_again(silent, browser)
+    assert not is_asked_again(silent, browser)
 
 
 @pytest.mark.parametrize("person", ["ada", "nobody"])
@@ -365,11 +365,11 @@ def test_a_request_by_post_is_answered_as_a_get_would_be(
 def test_a_connection_that_goes_at_that_moment_is_no_error_of_ours(
     silent: OAuthClient, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(*_given: object) -> None:
+    def fail(*_given: object) -> None:
         raise IntegrityError
 
-    monkeypatch.setattr(codes, "issue", gone)
-    assert asked_again(silent, browser)
+    monkeypatch.setattr(codes, "issue", fail)
+    assert is_asked_again(silent, browser)
     assert "consent_reused" not in events()
 
 

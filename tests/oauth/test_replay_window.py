@@ -12,7 +12,7 @@ from halo_mcp.schedule import SCHEDULE, every
 from oauth import tasks
 from oauth.grants import cleanup
 from oauth.models import AccessToken, Authorization, Client, RefreshToken
-from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, read, refused, tokens_of
+from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, assert_refused, read, tokens_of
 from workspace.models import Membership, Organization, User
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -28,7 +28,7 @@ def clock(settings: Any) -> Iterator[time_machine.Traveller]:
         yield clock
 
 
-def ended() -> bool:
+def is_ended() -> bool:
     return Authorization.objects.get().revoke_reason == "refresh_replay"
 
 
@@ -68,8 +68,8 @@ def test_the_window_shuts(
 ) -> None:
     oauth_client.refresh(tokens.refresh)
     clock.shift(seconds)
-    assert refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
-    assert ended()
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
+    assert is_ended()
 
 
 def test_with_zero_seconds_there_is_no_window(
@@ -78,7 +78,7 @@ def test_with_zero_seconds_there_is_no_window(
     settings.HALO_REFRESH_REPLAY_SECONDS = 0
     oauth_client.refresh(tokens.refresh)
     assert not RefreshToken.objects.filter(sealed_reply__isnull=False).exists()
-    assert refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
 
 
 def test_shutting_the_window_shuts_it_for_what_is_kept_already(
@@ -86,8 +86,8 @@ def test_shutting_the_window_shuts_it_for_what_is_kept_already(
 ) -> None:
     oauth_client.refresh(tokens.refresh)
     settings.HALO_REFRESH_REPLAY_SECONDS = 0
-    assert refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
-    assert ended()
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
+    assert is_ended()
 
 
 @pytest.mark.parametrize("generations", [pytest.param(1, id="E05"), pytest.param(4, id="E05-old")])
@@ -97,8 +97,8 @@ def test_once_the_successor_was_used_the_reply_has_arrived(
     pair = tokens_of(oauth_client.refresh(tokens.refresh))
     for _ in range(generations):
         pair = tokens_of(oauth_client.refresh(pair.refresh))
-    assert refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
-    assert ended()
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
+    assert is_ended()
     assert oauth_client.ping(pair.access) == 401
 
 
@@ -115,8 +115,8 @@ def test_only_the_same_request_is_a_repeated_one(
     changes: dict[str, str], tokens: Tokens, oauth_client: OAuthClient
 ) -> None:
     oauth_client.refresh(tokens.refresh)
-    assert refused(oauth_client.refresh(tokens.refresh, **changes)) == INVALID_GRANT
-    assert ended()
+    assert assert_refused(oauth_client.refresh(tokens.refresh, **changes)) == INVALID_GRANT
+    assert is_ended()
 
 
 def test_a_narrowing_request_may_be_repeated(oauth_client: OAuthClient, browser: Browser) -> None:
@@ -150,7 +150,7 @@ def test_nothing_is_repeated_once_what_stood_behind_it_is_gone(
 ) -> None:
     oauth_client.refresh(tokens.refresh)
     end()
-    assert refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
     assert repeats() == 0
 
 
@@ -158,7 +158,7 @@ def test_another_client_hears_nothing(
     tokens: Tokens, oauth_client: OAuthClient, stranger: OAuthClient
 ) -> None:
     pair = tokens_of(oauth_client.refresh(tokens.refresh))
-    assert refused(stranger.refresh(tokens.refresh)) == INVALID_GRANT
+    assert assert_refused(stranger.refresh(tokens.refresh)) == INVALID_GRANT
     assert oauth_client.ping(pair.access) == 200
 
 
@@ -194,5 +194,5 @@ def test_a_kept_reply_is_forgotten_by_night_and_its_token_is_not(
     clock.shift(1)
     assert cleanup.prune_spent_credentials() == 1
     assert not RefreshToken.objects.filter(sealed_reply__isnull=False).exists()
-    assert refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
-    assert ended()
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == INVALID_GRANT
+    assert is_ended()

@@ -8,11 +8,18 @@ from audit.models import SecurityEvent
 from foundation import limits
 from foundation.limits import Limit, LimitStoreDown
 from oauth.models import Authorization
-from tests.drivers.oauth_client import REVOKE, Browser, OAuthClient, Tokens, refused, tokens_of
+from tests.drivers.oauth_client import (
+    REVOKE,
+    Browser,
+    OAuthClient,
+    Tokens,
+    assert_refused,
+    tokens_of,
+)
 
 
 def is_dead(client: OAuthClient, pair: Tokens) -> bool:
-    dead = refused(client.refresh(pair.refresh)) == (400, "invalid_grant")
+    dead = assert_refused(client.refresh(pair.refresh)) == (400, "invalid_grant")
     return dead and client.ping(pair.access) == 401
 
 
@@ -149,7 +156,7 @@ def test_the_path_of_the_gateway_says_that_a_token_stays_valid(
     oauth_client: OAuthClient,
 ) -> None:
     sent = {"token": getattr(tokens, which)} | changes
-    assert refused(oauth_client.send(ALIAS, sent)) == answer
+    assert assert_refused(oauth_client.send(ALIAS, sent)) == answer
     event = SecurityEvent.objects.get(kind="revoke_rejected")
     assert (event.detail, event.count) == (answer[1], 1)
     oauth_client.send(REVOKE, sent)
@@ -162,7 +169,7 @@ def test_the_path_of_the_gateway_says_that_a_token_stays_valid(
 def test_the_path_of_the_gateway_refuses_a_token_of_another_client(
     which: str, tokens: Tokens, oauth_client: OAuthClient, stranger: OAuthClient
 ) -> None:
-    answer = refused(stranger.send(ALIAS, {"token": getattr(tokens, which)}))
+    answer = assert_refused(stranger.send(ALIAS, {"token": getattr(tokens, which)}))
     assert answer == (400, "invalid_grant")
     assert "revoke_foreign" in kinds()
     assert is_alive(oauth_client, tokens)
@@ -173,7 +180,10 @@ def test_the_path_of_the_gateway_wants_the_secret_of_a_confidential_client(
 ) -> None:
     pair = confidential.connect(browser)
     confidential.secret, secret = "wrong", confidential.secret
-    assert refused(confidential.send(ALIAS, {"token": pair.access})) == (401, "invalid_client")
+    assert assert_refused(confidential.send(ALIAS, {"token": pair.access})) == (
+        401,
+        "invalid_client",
+    )
     assert confidential.ping(pair.access) == 200
     confidential.secret = secret
     assert confidential.send(ALIAS, {"token": pair.access}).status_code == 200
@@ -185,7 +195,7 @@ def test_tokens_and_keys_of_people_are_not_revoked_by_clients(
     prefix: str, oauth_client: OAuthClient
 ) -> None:
     sent = {"token": prefix + "A" * 43}
-    assert refused(oauth_client.send(ALIAS, sent)) == (400, "unsupported_token_type")
+    assert assert_refused(oauth_client.send(ALIAS, sent)) == (400, "unsupported_token_type")
     assert oauth_client.send(REVOKE, sent).status_code == 200
 
 
@@ -195,7 +205,7 @@ def test_an_address_that_asks_too_often_is_asked_to_try_again(
     settings.HALO_RATE_IP = Limit.parse("2/m")
     statuses = [oauth_client.revoke("x").status_code for _ in range(2)]
     over = oauth_client.revoke("x")
-    assert (statuses, refused(over)) == ([200, 200], (429, "temporarily_unavailable"))
+    assert (statuses, assert_refused(over)) == ([200, 200], (429, "temporarily_unavailable"))
     assert int(over["Retry-After"]) > 0
 
 
@@ -206,6 +216,6 @@ def test_access_can_be_ended_while_nothing_can_be_counted(
         raise LimitStoreDown
 
     monkeypatch.setattr(limits, "charge", down)
-    assert refused(oauth_client.refresh(tokens.refresh)) == (503, "temporarily_unavailable")
+    assert assert_refused(oauth_client.refresh(tokens.refresh)) == (503, "temporarily_unavailable")
     assert oauth_client.revoke(tokens.access).status_code == 200
     assert Authorization.objects.get().revoked_at is not None

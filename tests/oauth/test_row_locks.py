@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from oauth.models import AccessToken, Grant, RefreshToken
-from tests.drivers.oauth_client import Browser, OAuthClient, refused, tokens_of
+from tests.drivers.oauth_client import Browser, OAuthClient, assert_refused, tokens_of
 
 # Not pg_stat_activity, of which a transaction sees one state until it ends.
 WAITING = "SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid"
@@ -29,7 +29,7 @@ pytestmark = [
 ]
 
 
-def until_somebody_waits() -> None:
+def wait_until_somebody_waits() -> None:
     with connection.cursor() as cursor:
         for _ in range(1000):
             cursor.execute(WAITING)
@@ -39,7 +39,7 @@ def until_somebody_waits() -> None:
     pytest.fail("nobody came to wait for the row")
 
 
-def in_a_thread(ask: Callable[[], Any], done: Event) -> Any:
+def run_in_a_thread(ask: Callable[[], Any], done: Event) -> Any:
     try:
         return ask()
     finally:
@@ -53,8 +53,8 @@ def while_another_spends(spend: Callable[[], object], ask: Callable[[], Any]) ->
     with ThreadPoolExecutor(1) as threads:
         with transaction.atomic():
             spend()
-            waiting = threads.submit(in_a_thread, ask, done)
-            until_somebody_waits()
+            waiting = threads.submit(run_in_a_thread, ask, done)
+            wait_until_somebody_waits()
             assert not done.is_set()
         return waiting.result(60)
 
@@ -68,7 +68,7 @@ def test_a_refresh_token_that_another_has_just_spent_is_spent(
         return RefreshToken.objects.update(used_at=timezone.now())
 
     answer = while_another_spends(spend, lambda: oauth_client.refresh(tokens.refresh))
-    assert refused(answer) == (400, "invalid_grant")
+    assert assert_refused(answer) == (400, "invalid_grant")
     assert AccessToken.objects.count() == 1
 
 
@@ -94,5 +94,5 @@ def test_a_code_that_another_has_just_exchanged_is_spent(
         return Grant.objects.update(consumed_at=timezone.now())
 
     answer = while_another_spends(spend, lambda: oauth_client.exchange(code))
-    assert refused(answer) == (400, "invalid_grant")
+    assert assert_refused(answer) == (400, "invalid_grant")
     assert not AccessToken.objects.exists()

@@ -22,7 +22,7 @@ noise = st.text(st.characters(exclude_characters=" "), max_size=20).filter(
 at_any_pace = settings(deadline=None)
 
 
-def permitted(held: ScopeSet) -> frozenset[str]:
+def permitted_scopes(held: ScopeSet) -> frozenset[str]:
     """Spell out what a set permits, by rules written without regard to the code under test."""
     texts = str(held).split()
     if "actions:*" in texts:
@@ -34,7 +34,7 @@ def permitted(held: ScopeSet) -> frozenset[str]:
 @at_any_pace
 @given(sets_of_scopes)
 def test_covers_agrees_with_what_is_permitted(held: ScopeSet) -> None:
-    assert {text for text in EVERY if held.covers(text)} == permitted(held)
+    assert {text for text in EVERY if held.covers(text)} == permitted_scopes(held)
 
 
 @at_any_pace
@@ -42,8 +42,8 @@ def test_covers_agrees_with_what_is_permitted(held: ScopeSet) -> None:
 def test_an_intersection_permits_exactly_what_both_sides_permit(
     one: ScopeSet, other: ScopeSet
 ) -> None:
-    assert permitted(one.intersect(other)) == permitted(one) & permitted(other)
-    assert permitted(other.intersect(one)) == permitted(one.intersect(other))
+    assert permitted_scopes(one.intersect(other)) == permitted_scopes(one) & permitted_scopes(other)
+    assert permitted_scopes(other.intersect(one)) == permitted_scopes(one.intersect(other))
 
 
 @at_any_pace
@@ -59,30 +59,32 @@ def test_the_grouping_of_intersections_does_not_matter(
 ) -> None:
     left = first.intersect(second).intersect(third)
     right = first.intersect(second.intersect(third))
-    assert permitted(left) == permitted(right)
+    assert permitted_scopes(left) == permitted_scopes(right)
 
 
 @at_any_pace
 @given(sets_of_scopes, sets_of_scopes)
 def test_more_scopes_never_cover_less(held: ScopeSet, more: ScopeSet) -> None:
     joined = scopes.parse(f"{held} {more}")
-    assert permitted(joined) >= permitted(held)
+    assert permitted_scopes(joined) >= permitted_scopes(held)
     assert all(joined.covers(scope) for scope in held)
 
 
 @at_any_pace
 @given(sets_of_scopes, sets_of_scopes)
 def test_narrowing_never_widens_and_refuses_only_what_goes_beyond(
-    held: ScopeSet, asked: ScopeSet
+    held: ScopeSet, elicitation_client: ScopeSet
 ) -> None:
-    within = bool(asked) and permitted(asked) <= permitted(held)
+    within = bool(elicitation_client) and permitted_scopes(elicitation_client) <= permitted_scopes(
+        held
+    )
     try:
-        narrowed = held.narrow(asked)
+        narrowed = held.narrow(elicitation_client)
     except InvalidScope:
         assert not within
     else:
         assert within
-        assert narrowed == asked
+        assert narrowed == elicitation_client
 
 
 @at_any_pace
@@ -104,7 +106,7 @@ def test_unknown_words_never_matter(held: ScopeSet, words: list[str], order: Ran
     known = str(held).split()
     mixed = known + words
     order.shuffle(mixed)
-    assert permitted(scopes.parse(" ".join(mixed))) == permitted(held)
+    assert permitted_scopes(scopes.parse(" ".join(mixed))) == permitted_scopes(held)
 
 
 @at_any_pace

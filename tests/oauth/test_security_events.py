@@ -6,13 +6,15 @@ import pytest
 import time_machine
 
 from audit.models import SecurityEvent
-from tests.drivers.oauth_client import REVOKE, TOKEN, Browser, OAuthClient, Tokens, encoded
+from tests.drivers.oauth_client import REVOKE, TOKEN, Browser, OAuthClient, Tokens, encode_form
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def guess(client: OAuthClient, address: str) -> int:
-    form = encoded({"grant_type": "refresh_token", "refresh_token": "x"} | {"client_id": "nobody"})
+    form = encode_form(
+        {"grant_type": "refresh_token", "refresh_token": "x"} | {"client_id": "nobody"}
+    )
     status: int = client.http.post(
         TOKEN, form, content_type="application/x-www-form-urlencoded", REMOTE_ADDR=address
     ).status_code
@@ -57,7 +59,7 @@ def test_the_next_minute_is_another_row() -> None:
 
 @pytest.mark.usefixtures("db")
 def test_a_forged_forwarding_header_moves_nobody() -> None:
-    form = encoded({"grant_type": "x", "client_id": "nobody"})
+    form = encode_form({"grant_type": "x", "client_id": "nobody"})
     OAuthClient().post_form(TOKEN, form, **{"X-Forwarded-For": "203.0.113.9"})
     assert SecurityEvent.objects.get().address_prefix == "127.0.0.0/24"
 
@@ -82,6 +84,6 @@ def test_no_event_holds_a_secret_or_a_state(
 
 @pytest.mark.usefixtures("db")
 def test_a_name_that_no_column_can_hold_is_counted_all_the_same() -> None:
-    form = encoded({"grant_type": "x" * 5_000, "client_id": "n" * 5_000})
+    form = encode_form({"grant_type": "x" * 5_000, "client_id": "n" * 5_000})
     assert OAuthClient().post_form(TOKEN, form).status_code == 401
     assert SecurityEvent.objects.get().count == 1

@@ -26,7 +26,7 @@ from tests.drivers.oauth_client import (
     Browser,
     OAuthClient,
     Response,
-    encoded,
+    encode_form,
 )
 from workspace import organizations
 from workspace.models import Organization, User
@@ -54,7 +54,7 @@ def jwks(*keys: Any, **members: Any) -> str:
 
 
 @dataclass
-class Program:
+class ServiceProgram:
     """A service client as its program sees it."""
 
     row: ServiceClient
@@ -95,7 +95,7 @@ class Program:
 
 def post(fields: dict[str, Any], address: str = TOKEN, **headers: str) -> Response:
     return Client(HTTP_HOST="127.0.0.1:8000").post(
-        address, encoded(fields), content_type="application/x-www-form-urlencoded", **headers
+        address, encode_form(fields), content_type="application/x-www-form-urlencoded", **headers
     )
 
 
@@ -115,7 +115,7 @@ def admin(ada: User, acme: Organization) -> Client:  # noqa: ARG001  she adminis
     return client
 
 
-def create(admin: Client, acme: Organization, **entered: Any) -> Program:
+def create(admin: Client, acme: Organization, **entered: Any) -> ServiceProgram:
     form = {
         "organization": acme.pk,
         "name": "Deployment pipeline",
@@ -128,16 +128,16 @@ def create(admin: Client, acme: Organization, **entered: Any) -> Program:
     text = shown.content.decode()
     row = ServiceClient.objects.select_related("client", "authorization__user").latest("pk")
     assert row.client.client_id in text
-    return Program(row, "".join(SECRET.findall(text)))
+    return ServiceProgram(row, "".join(SECRET.findall(text)))
 
 
 @pytest.fixture
-def program(admin: Client, acme: Organization) -> Program:
+def program(admin: Client, acme: Organization) -> ServiceProgram:
     return create(admin, acme)
 
 
 @pytest.fixture
-def signing(admin: Client, acme: Organization) -> Program:
+def signing(admin: Client, acme: Organization) -> ServiceProgram:
     program = create(admin, acme, method="private_key_jwt", jwks=jwks(KEY))
     assert not program.secret
     return program
@@ -225,7 +225,7 @@ def test_a_program_gets_a_token_with_a_signed_assertion(
     ],
 )
 def test_an_assertion_for_another_audience_or_of_another_time_is_refused_and_recorded(
-    changes: dict[str, Any], why: str, signing: Program
+    changes: dict[str, Any], why: str, signing: ServiceProgram
 ) -> None:
     refused = signing.assert_with(**changes)
 
@@ -238,7 +238,7 @@ def test_an_assertion_for_another_audience_or_of_another_time_is_refused_and_rec
     assert why in event.detail
 
 
-def test_an_assertion_is_accepted_once(signing: Program) -> None:
+def test_an_assertion_is_accepted_once(signing: ServiceProgram) -> None:
     signed = jwt.encode(signing.claims(), KEY, algorithm="ES256")
 
     assert is_accepted(present(signed))
@@ -253,7 +253,7 @@ def test_an_assertion_is_accepted_once(signing: Program) -> None:
 
 
 def test_an_assertion_of_another_key_another_client_or_no_algorithm_is_refused(
-    signing: Program, admin: Client, acme: Organization
+    signing: ServiceProgram, admin: Client, acme: Organization
 ) -> None:
     other = create(
         admin, acme, method="private_key_jwt", jwks=jwks(ec.generate_private_key(ec.SECP256R1()))
@@ -283,10 +283,13 @@ def test_an_assertion_of_another_key_another_client_or_no_algorithm_is_refused(
 
 
 def test_a_wrong_secret_another_method_and_an_unknown_client_are_refused(
-    program: Program, oauth_client: OAuthClient
+    program: ServiceProgram, oauth_client: OAuthClient
 ) -> None:
     in_form = {"client_id": program.client_id, "client_secret": program.secret}
-    assert refusal(Program(program.row, "halo_cs_" + "A" * 43).request()) == (401, "invalid_client")
+    assert refusal(ServiceProgram(program.row, "halo_cs_" + "A" * 43).request()) == (
+        401,
+        "invalid_client",
+    )
     event = SecurityEvent.objects.get(kind="service_client_refused")
     assert (event.subject, event.detail) == (str(program.row.pk), "wrong secret")
     fields = {"grant_type": "client_credentials"}
@@ -297,7 +300,9 @@ def test_a_wrong_secret_another_method_and_an_unknown_client_are_refused(
     assert refusal(of_people) == (400, "unauthorized_client")
 
 
-def test_a_token_has_the_requested_scopes_and_is_for_the_workspace_only(program: Program) -> None:
+def test_a_token_has_the_requested_scopes_and_is_for_the_workspace_only(
+    program: ServiceProgram,
+) -> None:
     narrow = program.request(scope="docs:read", resource=f"{ISSUER}/api/mcp").json()
     assert narrow["scope"] == "docs:read"
     assert "data_find_user" not in McpClient(token=narrow["access_token"]).tool_names()
@@ -311,7 +316,7 @@ def test_a_token_has_the_requested_scopes_and_is_for_the_workspace_only(program:
 
 
 def test_a_disabled_service_client_is_refused_until_it_is_enabled_and_a_deleted_one_for_good(
-    program: Program, admin: Client
+    program: ServiceProgram, admin: Client
 ) -> None:
     issued = program.request()
     address = f"{PAGE}/{program.row.pk}"
@@ -336,7 +341,9 @@ def test_a_disabled_service_client_is_refused_until_it_is_enabled_and_a_deleted_
     assert {"client_disabled", "client_enabled", "service_client_ended"} <= kinds
 
 
-def test_a_removed_member_and_a_suspended_organization_end_the_tokens(program: Program) -> None:
+def test_a_removed_member_and_a_suspended_organization_end_the_tokens(
+    program: ServiceProgram,
+) -> None:
     issued = program.request()
     Organization.objects.update(suspended_at=timezone.now())
     assert not is_accepted(issued)
@@ -348,12 +355,12 @@ def test_a_removed_member_and_a_suspended_organization_end_the_tokens(program: P
 
 
 def test_replaced_credentials_are_refused(
-    program: Program, signing: Program, admin: Client
+    program: ServiceProgram, signing: ServiceProgram, admin: Client
 ) -> None:
     shown = admin.post(f"{PAGE}/{program.row.pk}/credentials").content.decode()
     (secret,) = SECRET.findall(shown)
     assert refusal(program.request()) == (401, "invalid_client")
-    assert is_accepted(Program(program.row, secret).request())
+    assert is_accepted(ServiceProgram(program.row, secret).request())
 
     new = ec.generate_private_key(ec.SECP256R1())
     address = f"{PAGE}/{signing.row.pk}/credentials"
@@ -364,7 +371,7 @@ def test_replaced_credentials_are_refused(
     assert is_accepted(signing.assert_with(new))
 
 
-def test_a_program_that_revokes_its_token_keeps_its_access(program: Program) -> None:
+def test_a_program_that_revokes_its_token_keeps_its_access(program: ServiceProgram) -> None:
     issued, other = program.request(), program.request()
     pair = f"{program.client_id}:{program.secret}"
     basic = f"Basic {b64encode(pair.encode()).decode()}"
@@ -375,7 +382,7 @@ def test_a_program_that_revokes_its_token_keeps_its_access(program: Program) -> 
 
 
 def test_a_service_client_does_not_expire_and_the_clean_up_keeps_it(
-    program: Program, settings: Any
+    program: ServiceProgram, settings: Any
 ) -> None:
     long_ago = timezone.now() - timezone.timedelta(days=settings.HALO_REFRESH_MAX_DAYS + 400)
     Authorization.objects.update(created_at=long_ago)
@@ -385,7 +392,7 @@ def test_a_service_client_does_not_expire_and_the_clean_up_keeps_it(
 
 
 def test_the_member_of_a_service_client_cannot_sign_in_administer_or_approve(
-    program: Program, acme: Organization
+    program: ServiceProgram, acme: Organization
 ) -> None:
     member = program.row.authorization.user
     member.memberships.update(role="admin")
@@ -402,7 +409,7 @@ def test_the_member_of_a_service_client_cannot_sign_in_administer_or_approve(
 
 
 def test_a_service_client_is_created_by_an_admin_of_its_organization_with_public_keys(
-    acme: Organization, program: Program
+    acme: Organization, program: ServiceProgram
 ) -> None:
     bo = User.objects.create_user("bo@elsewhere.example", "correct horse battery staple")
     elsewhere = organizations.create("Elsewhere", owner=bo)
@@ -474,7 +481,7 @@ def act(who: Client, action: str, *rows: ServiceClient) -> Response:
 
 
 def test_the_admin_lists_service_clients_and_shows_no_secret_and_no_key(
-    admin: Client, program: Program, signing: Program
+    admin: Client, program: ServiceProgram, signing: ServiceProgram
 ) -> None:
     program.request()
     pages = [ADMIN, *(row_url(one.row) for one in (program, signing))]
@@ -493,7 +500,9 @@ def test_the_admin_lists_service_clients_and_shows_no_secret_and_no_key(
     assert admin.get(f"{ADMIN}add/").status_code == 403
 
 
-def test_an_admin_of_another_organization_does_not_find_a_service_client(program: Program) -> None:
+def test_an_admin_of_another_organization_does_not_find_a_service_client(
+    program: ServiceProgram,
+) -> None:
     stranger = User.objects.create_user("eve@other.example", "x")
     organizations.create("Other", owner=stranger)
     other = Client(HTTP_HOST="127.0.0.1:8000")
@@ -506,7 +515,7 @@ def test_an_admin_of_another_organization_does_not_find_a_service_client(program
 
 
 def test_the_admin_disables_enables_and_deletes_a_service_client(
-    admin: Client, program: Program
+    admin: Client, program: ServiceProgram
 ) -> None:
     token = program.request().json()["access_token"]
     assert "1 service client disabled." in act(admin, "disable", program.row).content.decode()
@@ -524,7 +533,7 @@ def test_the_admin_disables_enables_and_deletes_a_service_client(
 
 
 def test_platform_staff_without_an_organization_are_led_to_the_admin(
-    root: Client, program: Program
+    root: Client, program: ServiceProgram
 ) -> None:
     response = root.get(PAGE)
     assert response["Location"] == ADMIN

@@ -6,7 +6,7 @@ import pytest
 
 from tests.drivers.fixture_server import Laboratory
 from tests.drivers.person import Person
-from tests.oauth.test_races_process import RemoteClient, at_once, is_dead, the_one_pair
+from tests.oauth.test_races_process import RemoteClient, is_dead, send_at_once, the_one_pair
 
 pytestmark = [pytest.mark.process, pytest.mark.sqlite]
 
@@ -22,6 +22,8 @@ def test_of_many_who_bring_one_refresh_token_one_wins_and_the_token_family_is_re
     person.browser.close()
     for code in codes:
         first = client.exchange(code).json()
-        pair = the_one_pair(at_once([partial(client.refresh, first["refresh_token"])] * threads))
+        pair = the_one_pair(
+            send_at_once([partial(client.refresh, first["refresh_token"])] * threads)
+        )
         assert is_dead(client, pair)
         assert is_dead(client, first)

@@ -16,9 +16,9 @@ from tests.drivers.oauth_client import (
     TOKEN,
     Browser,
     OAuthClient,
-    encoded,
+    assert_refused,
+    encode_form,
     read,
-    refused,
     tokens_of,
 )
 from workspace.models import Membership, Organization, User
@@ -74,10 +74,10 @@ def test_a_code_that_comes_back_ends_everything_it_gave(
     pair = tokens_of(oauth_client.exchange(code))
     with time_machine.travel(datetime.now(UTC) + timedelta(minutes=minutes), tick=False):
         replayed = oauth_client.exchange(code)
-        assert refused(replayed) == INVALID_GRANT
+        assert assert_refused(replayed) == INVALID_GRANT
         assert "authorization code" in read(replayed)["error_description"]
         assert oauth_client.ping(pair.access) == 401
-        assert refused(oauth_client.refresh(pair.refresh)) == INVALID_GRANT
+        assert assert_refused(oauth_client.refresh(pair.refresh)) == INVALID_GRANT
     event = SecurityEvent.objects.get(kind="code_replay")
     assert event.subject == str(Authorization.objects.get().pk)
     assert event.client_id == oauth_client.client_id
@@ -100,15 +100,15 @@ def test_a_code_that_comes_back_ends_everything_it_gave(
 def test_a_code_shown_without_its_proof_is_burnt(
     wrong: dict[str, str], code: str, oauth_client: OAuthClient
 ) -> None:
-    assert refused(oauth_client.exchange(code, **wrong)) == INVALID_GRANT
-    assert refused(oauth_client.exchange(code)) == INVALID_GRANT
+    assert assert_refused(oauth_client.exchange(code, **wrong)) == INVALID_GRANT
+    assert assert_refused(oauth_client.exchange(code)) == INVALID_GRANT
     assert not AccessToken.objects.exists()
 
 
 @pytest.mark.parametrize("verifier", [pytest.param("challenge", id="D05-challenge")])
 def test_the_challenge_is_no_verifier(verifier: str, code: str, oauth_client: OAuthClient) -> None:
     shown = getattr(oauth_client, verifier)
-    assert refused(oauth_client.exchange(code, code_verifier=shown)) == INVALID_GRANT
+    assert assert_refused(oauth_client.exchange(code, code_verifier=shown)) == INVALID_GRANT
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_missing_parameter_is_named_and_costs_nothing(
     missing: str, code: str, oauth_client: OAuthClient
 ) -> None:
     response = oauth_client.exchange(code, **{missing: None})
-    assert refused(response) == INVALID_REQUEST
+    assert assert_refused(response) == INVALID_REQUEST
     assert read(response)["error_description"] == f"{missing} is required."
     assert oauth_client.exchange(code).status_code == 200
 
@@ -138,7 +138,7 @@ def test_a_code_is_no_use_to_another_client_and_takes_no_harm(
 ) -> None:
     thief: OAuthClient = request.getfixturevalue(other)
     stolen = thief.exchange(code, code_verifier=oauth_client.verifier)
-    assert refused(stolen) == INVALID_GRANT
+    assert assert_refused(stolen) == INVALID_GRANT
     assert "code_client_mismatch" in kinds()
     assert Grant.objects.get().consumed_at is None
     assert oauth_client.ping(tokens_of(oauth_client.exchange(code)).access) == 200
@@ -180,13 +180,13 @@ def test_a_repeated_parameter_is_refused(
 ) -> None:
     known = {"CODE": code, "ID": oauth_client.client_id}
     sent = {name: [known.get(v, v) for v in values] for name, values in repeated.items()}
-    assert refused(oauth_client.exchange(code, **sent)) == INVALID_REQUEST
+    assert assert_refused(oauth_client.exchange(code, **sent)) == INVALID_REQUEST
     assert oauth_client.exchange(code).status_code == 200
 
 
 def form(oauth_client: OAuthClient, code: str) -> str:
     sent = {"client_id": oauth_client.client_id, "code_verifier": oauth_client.verifier}
-    return encoded(sent | {"grant_type": "authorization_code", "code": code})
+    return encode_form(sent | {"grant_type": "authorization_code", "code": code})
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def form(oauth_client: OAuthClient, code: str) -> str:
 def test_only_a_form_is_read(content_type: str, code: str, oauth_client: OAuthClient) -> None:
     body = form(oauth_client, code).encode()
     response = oauth_client.http.post(TOKEN, body, content_type=content_type)
-    assert refused(response) == INVALID_REQUEST
+    assert assert_refused(response) == INVALID_REQUEST
 
 
 @pytest.mark.parametrize("address", [pytest.param(TOKEN, id="D11-query")])
@@ -210,8 +210,8 @@ def test_parameters_in_the_address_are_refused(
     address: str, code: str, oauth_client: OAuthClient
 ) -> None:
     whole = form(oauth_client, code)
-    assert refused(oauth_client.post_form(f"{address}?{whole}", "")) == INVALID_REQUEST
-    assert refused(oauth_client.post_form(f"{address}?x=1", whole)) == INVALID_REQUEST
+    assert assert_refused(oauth_client.post_form(f"{address}?{whole}", "")) == INVALID_REQUEST
+    assert assert_refused(oauth_client.post_form(f"{address}?x=1", whole)) == INVALID_REQUEST
 
 
 @pytest.mark.parametrize("method", [pytest.param("GET", id="D11-get"), "HEAD", "PUT", "DELETE"])
@@ -244,7 +244,7 @@ def test_a_code_is_worth_nothing_once_what_stood_behind_it_is_gone(
 ) -> None:
     rows = model.objects.all()
     rows.delete() if change is None else rows.update(**change)
-    assert refused(oauth_client.exchange(code)) == INVALID_GRANT
+    assert assert_refused(oauth_client.exchange(code)) == INVALID_GRANT
     assert not AccessToken.objects.exists()
     assert "token_rejected" in kinds()
 
@@ -264,7 +264,7 @@ def test_a_code_is_worth_nothing_once_what_stood_behind_it_is_gone(
 )
 @pytest.mark.usefixtures("db")
 def test_a_form_that_makes_no_sense_is_refused(body: str | bytes, status: int) -> None:
-    assert refused(OAuthClient().post_form(TOKEN, body)) == (status, "invalid_request")
+    assert assert_refused(OAuthClient().post_form(TOKEN, body)) == (status, "invalid_request")
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_a_form_that_makes_no_sense_is_refused(body: str | bytes, status: int) -
 )
 def test_an_unknown_grant_is_refused(grant: str, oauth_client: OAuthClient) -> None:
     response = oauth_client.exchange("x", grant_type=grant)
-    assert refused(response) == (400, "unsupported_grant_type")
+    assert assert_refused(response) == (400, "unsupported_grant_type")
 
 
 @pytest.mark.parametrize(
@@ -282,25 +282,25 @@ def test_a_code_out_of_thin_air_is_no_grant(
     shown: str, code: str, oauth_client: OAuthClient
 ) -> None:
     shown = ids.sha256_hex(code) if shown == "HASH" else shown
-    assert refused(oauth_client.exchange(shown)) == INVALID_GRANT
+    assert assert_refused(oauth_client.exchange(shown)) == INVALID_GRANT
 
 
 @pytest.mark.parametrize("case", [pytest.param("invalid_grant", id="V10")])
 def test_a_token_family_that_is_deleted_meanwhile_is_no_server_error(
     case: str, code: str, oauth_client: OAuthClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(*_given: object) -> None:
+    def fail(*_given: object) -> None:
         raise IntegrityError
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(tokens, "_write", gone)
-        assert refused(oauth_client.exchange(code)) == (400, case)
+        meanwhile.setattr(tokens, "_write", fail)
+        assert assert_refused(oauth_client.exchange(code)) == (400, case)
     pair = tokens_of(oauth_client.exchange(code))
-    monkeypatch.setattr(tokens, "_write", gone)
-    assert refused(oauth_client.refresh(pair.refresh)) == (400, case)
+    monkeypatch.setattr(tokens, "_write", fail)
+    assert assert_refused(oauth_client.refresh(pair.refresh)) == (400, case)
 
 
 def test_a_code_for_this_server_is_for_no_other(code: str, oauth_client: OAuthClient) -> None:
     other = oauth_client.exchange(code, resource="https://evil.example/mcp")
-    assert refused(other) == (400, "invalid_target")
+    assert assert_refused(other) == (400, "invalid_target")
     assert oauth_client.exchange(code).status_code == 200

@@ -9,7 +9,7 @@ import time_machine
 from audit.models import SecurityEvent
 from oauth.grants import cleanup
 from oauth.models import AccessToken, Authorization, RefreshToken
-from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, read, refused, tokens_of
+from tests.drivers.oauth_client import Browser, OAuthClient, Tokens, assert_refused, read, tokens_of
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -33,13 +33,13 @@ def test_l1_e12_a_refresh_token_not_used_for_90_days_has_expired(
 ) -> None:
     clock.shift(timedelta(days=90))
     over = oauth_client.refresh(pair.refresh)
-    assert refused(over) == INVALID_GRANT
+    assert assert_refused(over) == INVALID_GRANT
     assert "not used for 90 days" in read(over)["error_description"]
     assert Authorization.objects.get().revoke_reason == "expired"
     assert SecurityEvent.objects.filter(kind="refresh_expired").count() == 1
     # The family is over: going back in time does not bring it back.
     clock.move_to(NOON)
-    assert refused(oauth_client.refresh(pair.refresh)) == INVALID_GRANT
+    assert assert_refused(oauth_client.refresh(pair.refresh)) == INVALID_GRANT
     assert oauth_client.ping(pair.access) == 401
 
 
@@ -60,7 +60,7 @@ def test_l1_e12_a_family_expires_a_year_after_the_consent(
         pair = tokens_of(oauth_client.refresh(pair.refresh))
     clock.move_to(NOON + timedelta(days=365))
     over = oauth_client.refresh(pair.refresh)
-    assert refused(over) == INVALID_GRANT
+    assert assert_refused(over) == INVALID_GRANT
     assert "expired 365 days after it was granted" in read(over)["error_description"]
     assert Authorization.objects.get().revoke_reason == "expired"
 
@@ -91,7 +91,7 @@ def test_l1_a_used_token_that_comes_back_is_a_replay_however_old(
 ) -> None:
     oauth_client.refresh(pair.refresh)
     clock.shift(timedelta(days=100))
-    assert refused(oauth_client.refresh(pair.refresh)) == INVALID_GRANT
+    assert assert_refused(oauth_client.refresh(pair.refresh)) == INVALID_GRANT
     assert Authorization.objects.get().revoke_reason == "refresh_replay"
 
 
@@ -100,7 +100,7 @@ def test_l1_another_client_cannot_end_a_family_by_presenting_its_expired_token(
     pair: Tokens, stranger: OAuthClient, clock: Any
 ) -> None:
     clock.shift(timedelta(days=90))
-    assert refused(stranger.refresh(pair.refresh)) == INVALID_GRANT
+    assert assert_refused(stranger.refresh(pair.refresh)) == INVALID_GRANT
     assert Authorization.objects.get().revoked_at is None
 
 
@@ -119,7 +119,7 @@ def test_l1_the_nightly_clean_up_ends_what_expired_and_later_deletes_used_tokens
     cleanup.prune_spent_credentials()
     assert Authorization.objects.count() == 2
     assert RefreshToken.objects.filter(used_at__isnull=False).count() == 0
-    assert refused(oauth_client.refresh(pair.refresh)) == INVALID_GRANT
+    assert assert_refused(oauth_client.refresh(pair.refresh)) == INVALID_GRANT
     assert tokens_of(oauth_client.refresh(in_use.refresh)).scope == in_use.scope
     assert cleanup.prune_spent_credentials() == 0
 

@@ -15,13 +15,13 @@ from django.db import connection
 
 from foundation.limits import Limit
 from oauth.models import AccessToken, Authorization, RefreshToken
-from tests.drivers.killed_process import Fate, KilledProcess, doomed
+from tests.drivers.killed_process import Fate, KilledProcess, start_process
 from tests.drivers.oauth_client import (
     TOKEN,
     Browser,
     OAuthClient,
     Tokens,
-    refused,
+    assert_refused,
     tokens_of,
 )
 
@@ -47,7 +47,7 @@ class Right:
         return access - self.had[0], refresh - self.had[1]
 
     @property
-    def ended(self) -> bool:
+    def is_ended(self) -> bool:
         self.root.refresh_from_db()
         return self.root.revoked_at is not None
 
@@ -84,15 +84,15 @@ def newest() -> Authorization:
 
 
 @pytest.fixture(scope="module")
-def started(django_db_setup: None) -> Iterator[KilledProcess]:  # noqa: ARG001  its database
-    with doomed(database_url()) as process:
+def killed_process(django_db_setup: None) -> Iterator[KilledProcess]:  # noqa: ARG001  its database
+    with start_process(database_url()) as process:
         yield process
 
 
 @pytest.fixture
-def doom(started: KilledProcess, settings: Any) -> KilledProcess:
+def doom(killed_process: KilledProcess, settings: Any) -> KilledProcess:
     settings.HALO_RATE_TOKEN = Limit(1_000_000, 60)
-    return started
+    return killed_process
 
 
 def database_url() -> str:
@@ -134,12 +134,12 @@ def test_a_kill_leaves_either_the_right_to_a_pair_or_the_pair(
     fatal: list[str] = []
     is_repeatable = prepare is a_refresh_token
     for right, fate in cut_short(doom, lambda: prepare(oauth_client, browser)):
-        assert right.got == ((1, 1) if fate.committed else (0, 0)), fate
-        assert not right.ended
+        assert right.got == ((1, 1) if fate.has_committed else (0, 0)), fate
+        assert not right.is_ended
         answer = right.claim_again()
-        if fate.committed and not is_repeatable:
-            assert refused(answer) == (400, "invalid_grant"), fate
-            assert right.ended
+        if fate.has_committed and not is_repeatable:
+            assert assert_refused(answer) == (400, "invalid_grant"), fate
+            assert right.is_ended
         else:
             assert right.got == (1, 1)
             assert works(oauth_client, tokens_of(answer)), fate
@@ -164,10 +164,10 @@ def test_a_kill_in_the_middle_of_a_replay_saves_no_token_family(
 
     fatal: list[str] = []
     for right, fate in cut_short(doom, a_spent_token):
-        assert right.ended is ("after UPDATE oauth_authorization" in fate.steps), fate
-        assert refused(right.claim_again()) == (400, "invalid_grant")
-        assert right.ended
-        assert refused(oauth_client.refresh(newer[-1])) == (400, "invalid_grant")
+        assert right.is_ended is ("after UPDATE oauth_authorization" in fate.steps), fate
+        assert assert_refused(right.claim_again()) == (400, "invalid_grant")
+        assert right.is_ended
+        assert assert_refused(oauth_client.refresh(newer[-1])) == (400, "invalid_grant")
         assert right.got == (0, 0)
         fatal.append(fate.steps[-1])
     assert fate.status == 400

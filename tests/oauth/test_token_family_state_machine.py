@@ -33,7 +33,7 @@ from oauth.models import Authorization, AuthorizationRequest, Client
 from oauth.principal import Principal, Unauthenticated
 from oauth.scopes import ScopeSet
 from tests.drivers.oauth_client import CALLBACK, OAuthClient, Response, challenge_of, tokens_of
-from tests.oauth.token_family_model import Direct, Family, Pair, undone, within
+from tests.oauth.token_family_model import Direct, Family, Pair, is_within, undo
 from workspace import organizations
 from workspace.models import Membership, User
 
@@ -72,7 +72,7 @@ class Families(RuleBasedStateMachine):
         self.clock = self.around.enter_context(
             time_machine.travel(datetime(2026, 3, 1, tzinfo=UTC), tick=False)
         )
-        self.around.enter_context(undone())
+        self.around.enter_context(undo())
         self.given: list[Family] = []
         self.issued: list[Pair] = []
         self.disabled: set[str] = set()
@@ -122,24 +122,24 @@ class Families(RuleBasedStateMachine):
     def redeem(self, family: Family) -> Any:
         works = self._code_works(family)
         answer = family.client.exchange(family.code)
-        self._replayed(family, family.code_spent and not family.code_gone)
+        self._end_if_spent(family, family.code_spent and not family.code_gone)
         family.code_spent |= works
         return self._pair(family, answer, expected=works, scope=family.scope)
 
     @rule(family=families)
     def redeem_with_a_wrong_verifier(self, family: Family) -> None:
         assert family.client.exchange(family.code, code_verifier=WRONG).status_code == 400
-        self._replayed(family, family.code_spent and not family.code_gone)
+        self._end_if_spent(family, family.code_spent and not family.code_gone)
         # One guess: who holds a code without its verifier burns it.
         family.code_spent |= timezone.now() < family.runs_out
 
     @rule(target=pairs, pair=pairs)
     def refresh(self, pair: Pair) -> Any:
-        return self._refreshed(pair)
+        return self._refresh(pair)
 
     @rule(target=pairs, pair=pairs, asked=st.sampled_from([*WRITTEN, WIDEST]))
     def refresh_for(self, pair: Pair, asked: str) -> Any:
-        return self._refreshed(pair, scope=asked)
+        return self._refresh(pair, scope=asked)
 
     @rule(pair=pairs, field=st.sampled_from(["access", "refresh"]))
     def revoke_by_the_client(self, pair: Pair, field: str) -> None:
@@ -242,10 +242,10 @@ class Families(RuleBasedStateMachine):
 
     def _nothing_comes_back(self, family: Family) -> None:
         for pair in self.issued:
-            with undone():
+            with undo():
                 answer = pair.family.client.refresh(pair.refresh)
                 if pair.family is family and answer.status_code < BAD:
-                    assert within(scopes.parse(tokens_of(answer).scope), family.scope)
+                    assert is_within(scopes.parse(tokens_of(answer).scope), family.scope)
 
     # --- What must hold after every step ---------------------------------------------------------
 
@@ -263,14 +263,14 @@ class Families(RuleBasedStateMachine):
     def no_refresh_token_works_under_a_dead_root(self) -> None:
         for pair in self.issued:
             if not self._stands(pair.family):
-                with undone():
+                with undo():
                     assert pair.family.client.refresh(pair.refresh).status_code >= BAD
 
     @invariant()
     def no_code_works_under_a_dead_root(self) -> None:
         for family in self.given:
             if not self._stands(family):
-                with undone():
+                with undo():
                     assert family.client.exchange(family.code).status_code >= BAD
 
     # --- The model -------------------------------------------------------------------------------
@@ -279,47 +279,47 @@ class Families(RuleBasedStateMachine):
         return (
             not family.ended
             and self.user.is_active
-            and self._at_home(family)
+            and self._is_member(family)
             and family.client.client_id not in self.disabled
             and family.membership.organization_id not in self.suspended
         )
 
-    def _at_home(self, family: Family) -> bool:
+    def _is_member(self, family: Family) -> bool:
         return Membership.objects.filter(pk=family.membership.pk).exists()
 
     def _is_listed(self, family: Family) -> bool:
-        return self._at_home(family) and Authorization.objects.filter(pk=family.root.pk).exists()
+        return self._is_member(family) and Authorization.objects.filter(pk=family.root.pk).exists()
 
     def _code_works(self, family: Family) -> bool:
         fresh = not family.code_spent and timezone.now() < family.runs_out
         return fresh and self._stands(family)
 
-    def _refreshed(self, pair: Pair, **fields: str) -> Any:
+    def _refresh(self, pair: Pair, **fields: str) -> Any:
         # What a token holds is what it was given, less what the person has taken away since.
         held = pair.scope.intersect(pair.family.scope)
         asked = scopes.parse(fields["scope"]) if fields else held
-        works = not pair.spent and self._stands(pair.family) and within(asked, held)
-        successor = self._given_again(pair, asked, held)
+        works = not pair.spent and self._stands(pair.family) and is_within(asked, held)
+        successor = self._find_successor(pair, asked, held)
         answer = pair.family.client.refresh(pair.refresh, **fields)
         if successor:
             again = tokens_of(answer)
             assert (again.access, again.refresh) == (successor.access, successor.refresh)
             return multiple()
-        self._replayed(pair.family, pair.spent)
+        self._end_if_spent(pair.family, pair.spent)
         given = self._pair(pair.family, answer, expected=works, scope=asked)
         if works:
             pair.spent, pair.spent_at, pair.successor = True, timezone.now(), given
         return given
 
-    def _given_again(self, pair: Pair, asked: ScopeSet, held: ScopeSet) -> Pair | None:
+    def _find_successor(self, pair: Pair, asked: ScopeSet, held: ScopeSet) -> Pair | None:
         """The pair that a spent token is still good for."""
         child, since = pair.successor, pair.spent_at
         if child is None or since is None or timezone.now() >= since + self.window:
             return None
-        same = within(asked, held) and child.scope.intersect(pair.family.scope) == asked
+        same = is_within(asked, held) and child.scope.intersect(pair.family.scope) == asked
         return child if same and not child.spent and self._stands(pair.family) else None
 
-    def _replayed(self, family: Family, spent: object) -> None:
+    def _end_if_spent(self, family: Family, spent: object) -> None:
         """A spent credential came back: whatever else was wrong with it, its family is over."""
         if spent:
             family.ended = True
@@ -332,7 +332,7 @@ class Families(RuleBasedStateMachine):
             return multiple()
         given = tokens_of(answer)
         assert scopes.parse(given.scope) == scope
-        assert within(scope, family.scope)
+        assert is_within(scope, family.scope)
         pair = Pair(family, given.access, given.refresh, scope, timezone.now() + HOUR)
         self.issued.append(pair)
         return pair
@@ -355,20 +355,20 @@ class ForgivingFamilies(Families):
 
     @rule(target=Families.pairs, pair=Families.pairs)
     def refresh_and_lose_the_answer(self, pair: Pair) -> Any:
-        given = self._refreshed(pair)
-        self._refreshed(pair)
+        given = self._refresh(pair)
+        self._refresh(pair)
         return given
 
 
 @pytest.fixture
-def raised(settings: Any) -> None:
+def high_limits(settings: Any) -> None:
     for name in ("TOKEN", "IP", "REGISTER", "REGISTER_ATTEMPTS"):
         setattr(settings, f"HALO_RATE_{name}", Limit(1_000_000, 1))
 
 
 @pytest.mark.slow
 @pytest.mark.django_db
-@pytest.mark.usefixtures("raised")
+@pytest.mark.usefixtures("high_limits")
 @pytest.mark.parametrize(
     "machine",
     [

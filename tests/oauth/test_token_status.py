@@ -11,7 +11,7 @@ from oauth.credentials import VERIFIERS
 from oauth.grants import token_status
 from oauth.models import AccessToken, Authorization, Client
 from oauth.principal import Unauthenticated
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from workspace.models import Organization, User
 
 
@@ -98,7 +98,7 @@ def test_what_is_no_id_of_ours_has_no_status(reference: str) -> None:
 
 
 def test_authorizations_are_found_by_person_client_and_organization(grant: Grant) -> None:
-    granted(client_name="Another client")
+    make_grant(client_name="Another client")
     for words in (grant.user.email, grant.organization.name.upper(), "Test cli"):
         (found,) = token_status.newest(words)
         assert found.authorization_id == str(grant.authorization.pk)

@@ -35,7 +35,7 @@ DOCUMENTS = [
 SURFACES = [MCP, f"/{PROJECT}", f"/api/mcp/{PROJECT}"]
 
 
-def seen(response: Any) -> tuple[Any, ...]:
+def comparable_response(response: Any) -> tuple[Any, ...]:
     kept = ("Content-Type", "Location", "WWW-Authenticate", "Access-Control-Allow-Origin")
     is_page = response.get("Content-Type", "").startswith("text/html")
     body = b"" if is_page else response.content  # a page has a reference of its own
@@ -49,7 +49,7 @@ def test_p8_a_trailing_slash_changes_nothing(path: str, method: str) -> None:
     client = Client(**HERE, HTTP_ORIGIN="http://127.0.0.1:8000")
     without, with_slash = (getattr(client, method)(each) for each in (path, f"{path}/"))
     assert without.status_code not in {301, 302, 404} or path == "/.well-known/nothing"
-    assert seen(with_slash) == seen(without)
+    assert comparable_response(with_slash) == comparable_response(without)
 
 
 def test_p8_a_request_to_the_address_with_a_slash_is_answered(mcp: McpClient) -> None:

@@ -55,7 +55,7 @@ class Direct(RequestFactory):
 
 
 @contextmanager
-def undone() -> Iterator[None]:
+def undo() -> Iterator[None]:
     """What happens inside is taken back, as a trial has to be and every example is."""
     # A savepoint under the test's own transaction: the product's blocks nest within it.
     with transaction.atomic():
@@ -63,5 +63,5 @@ def undone() -> Iterator[None]:
         transaction.set_rollback(True)
 
 
-def within(narrow: ScopeSet, wide: ScopeSet) -> bool:
+def is_within(narrow: ScopeSet, wide: ScopeSet) -> bool:
     return bool(narrow) and all(wide.covers(scope) for scope in narrow)

@@ -77,7 +77,7 @@ class Office:
         return time_off.request(person, more.pop("category", self.leave), start, end, **more)
 
 
-def opened() -> Office:
+def create_office() -> Office:
     number = next(_numbers)
     slug = f"office-{number}"
     return Office(Organization.objects.create(name=slug, slug=slug, widget_key=slug))
@@ -85,12 +85,12 @@ def opened() -> Office:
 
 @pytest.fixture
 def office(db: None) -> Office:  # noqa: ARG001  opens the database
-    return opened()
+    return create_office()
 
 
 @pytest.fixture
 def other_office(db: None) -> Office:  # noqa: ARG001  opens the database
-    return opened()
+    return create_office()
 
 
 @pytest.fixture

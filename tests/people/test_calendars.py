@@ -109,15 +109,15 @@ def test_each_leave_year_counts_its_part_by_the_calendar_of_the_person(
     in_lisbon = office.person(work_place=office.place("Lisbon", holiday_calendar=lisbon))
     here = office.person()
 
-    def approved(person: Person, year: int) -> Decimal:
+    def approved_days(person: Person, year: int) -> Decimal:
         (found,) = balances.balance(person, date(year, 6, 1)).categories
         return found.approved
 
     for person in (in_lisbon, here):
         office.leave_of(person, date(2026, 12, 28), date(2027, 1, 8))
     # Monday 28 to Thursday 31 December, and Friday 1 to Friday 8 January: 4 and 6 working days.
-    assert [approved(in_lisbon, year) for year in (2026, 2027)] == [4, 5]
-    assert [approved(here, year) for year in (2026, 2027)] == [3, 6]
+    assert [approved_days(in_lisbon, year) for year in (2026, 2027)] == [4, 5]
+    assert [approved_days(here, year) for year in (2026, 2027)] == [3, 6]
 
 
 def test_a_holiday_without_a_calendar_belongs_to_the_default(

@@ -155,15 +155,15 @@ def test_the_absences_ahead_of_a_person_begin_with_their_today(
 def test_a_key_reads_the_day_and_the_zone_of_its_organization(
     office: Office, there: Person, program: Program
 ) -> None:
-    def shown() -> tuple[str, str]:
+    def shown_day_and_zone() -> tuple[str, str]:
         found = client(program).call("whoami").facts
         assert program.get("me").data["today"] == found["today"]
         return found["today"], found["time_zone"]
 
-    assert shown() == ("2026-11-27", "UTC")
+    assert shown_day_and_zone() == ("2026-11-27", "UTC")
     office.organization.time_zone = "Pacific/Auckland"
     office.organization.save()
-    assert shown() == ("2026-11-28", "Pacific/Auckland")
+    assert shown_day_and_zone() == ("2026-11-28", "Pacific/Auckland")
     assert program.get("organisation").data["time_zone"] == "Pacific/Auckland"
     (place,) = program.get("organisation/locations").data
     assert (place["id"], place["time_zone"]) == (there.work_place_id, "Pacific/Auckland")
@@ -178,7 +178,7 @@ def test_leave_is_carried_over_once_the_year_has_begun_in_the_organization(offic
     old = office.person(start_date=date(2020, 1, 1), created_at=made)
     new = office.person(start_date=date(2020, 1, 1), created_at=late)
 
-    def carried(zone: str, now: datetime) -> set[str]:
+    def carry_over(zone: str, now: datetime) -> set[str]:
         LedgerEntry.objects.all().delete()
         office.organization.time_zone = zone
         office.organization.save()
@@ -188,16 +188,16 @@ def test_leave_is_carried_over_once_the_year_has_begun_in_the_organization(offic
         )
         return set(entries.values_list("person_id", flat=True))
 
-    assert carried("Europe/Berlin", LAST_NOON) == set()
-    assert carried("Pacific/Auckland", LAST_NOON) == {old.pk}
+    assert carry_over("Europe/Berlin", LAST_NOON) == set()
+    assert carry_over("Pacific/Auckland", LAST_NOON) == {old.pk}
     # 00:30 of 1 January in UTC is 14:30 of 31 December in Honolulu (UTC-10).
-    assert carried("Pacific/Honolulu", datetime(2027, 1, 1, 0, 30, tzinfo=UTC)) == set()
+    assert carry_over("Pacific/Honolulu", datetime(2027, 1, 1, 0, 30, tzinfo=UTC)) == set()
     # Its midnight.
     midnight = datetime(2027, 1, 1, 10, 0, tzinfo=UTC)
-    assert carried("Pacific/Honolulu", midnight) == {old.pk, new.pk}
+    assert carry_over("Pacific/Honolulu", midnight) == {old.pk, new.pk}
     day_after = datetime(2027, 1, 2, 3, 45, tzinfo=UTC)
-    assert carried("Pacific/Auckland", day_after) == {old.pk}
-    assert carried("Pacific/Honolulu", day_after) == {old.pk, new.pk}
+    assert carry_over("Pacific/Auckland", day_after) == {old.pk}
+    assert carry_over("Pacific/Honolulu", day_after) == {old.pk, new.pk}
 
 
 def test_only_a_work_place_has_a_time_zone_and_it_must_exist(office: Office) -> None:

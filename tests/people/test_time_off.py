@@ -12,7 +12,7 @@ from people import time_off
 from people.access import RecordNotFound
 from people.changes import ConflictingChange, RefusedChange
 from people.models import AbsenceStatus, HolidayTreatment, Person, TimeOff
-from tests.people.conftest import Office, opened
+from tests.people.conftest import Office, create_office
 
 MONDAY = date(2026, 6, 1)
 FRIDAY, SUNDAY = MONDAY + timedelta(days=4), MONDAY + timedelta(days=6)
@@ -178,10 +178,10 @@ def test_a_request_of_another_organization_is_as_unknown_as_any_other(
 
 @pytest.mark.django_db(transaction=True)
 def test_the_same_days_requested_at_once_are_one_request() -> None:
-    office = opened()
+    office = create_office()
     person = office.person(manager=office.person())
 
-    def tried(_number: int) -> str:
+    def try_to_request(_number: int) -> str:
         try:
             office.leave_of(Person.objects.get(pk=person.pk), MONDAY, FRIDAY)
         except ConflictingChange:
@@ -192,6 +192,6 @@ def test_the_same_days_requested_at_once_are_one_request() -> None:
             connection.close()
 
     with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(tried, range(8)))
+        results = list(pool.map(try_to_request, range(8)))
     assert sorted(results) == ["conflict"] * 7 + ["made"]
     assert TimeOff.objects.count() == 1

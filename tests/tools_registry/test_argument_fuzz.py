@@ -43,7 +43,7 @@ NONSENSE = st.builds(saying, schema_values.JUNK, STATUSES)
 
 
 @pytest.fixture(autouse=True)
-def _unlimited(settings: Any) -> None:
+def _high_limits(settings: Any) -> None:
     for name in ("TOOLS_CALL", "IP"):
         setattr(settings, f"HALO_RATE_{name}", Limit(1_000_000, 60))
 
@@ -102,7 +102,7 @@ def test_arguments_that_fit_come_to_a_clear_end(
 ) -> None:
     vendor.usual = data.draw(NONSENSE)
     arguments = data.draw(schema_values.fitting(tool.input_schema))
-    reply = mcp.at(revision).call(tool.name, arguments)
+    reply = mcp.with_revision(revision).call(tool.name, arguments)
     assert reply.status == 200
     assert row().outcome in CLEAR, (row().outcome, row().detail, reply.body)
 
@@ -113,10 +113,10 @@ def test_arguments_that_fit_come_to_a_clear_end(
 def test_arguments_that_do_not_fit_are_refused_by_field_and_reason(
     mcp: McpClient, vendor: Site, tool: Tool, data: Any, revision: Revision
 ) -> None:
-    near = schema_values.near(tool.input_schema)
+    near = schema_values.invalid_objects(tool.input_schema)
     is_refused = _refused_by_lenient if tool.is_lenient else partial(_has_no_absent, tool)
     arguments = data.draw(near.filter(is_refused))
-    answer = message(mcp.at(revision).call(tool.name, arguments), revision)
+    answer = message(mcp.with_revision(revision).call(tool.name, arguments), revision)
     assert answer["code"] == -32602
     assert isinstance(answer.get("field", ""), str)
     assert answer["reason"]
@@ -130,5 +130,5 @@ def test_what_is_made_to_fit_fits_and_what_is_made_not_to_does_not(data: Any) ->
     tool = data.draw(st.sampled_from(NATIVE))
     judge = validator_of(tool.input_schema)
     assert judge.is_valid(data.draw(schema_values.fitting(tool.input_schema)))
-    odd = data.draw(schema_values.near(tool.input_schema))
+    odd = data.draw(schema_values.invalid_objects(tool.input_schema))
     assert not judge.is_valid(odd) or schema_values.has_unstorable_text(odd)

@@ -19,7 +19,7 @@ def application() -> Iterator[Application]:
     endpoint.close()
 
 
-async def spoken(application: Application, scope: dict[str, Any], *events: str) -> list[str]:
+async def run_protocol(application: Application, scope: dict[str, Any], *events: str) -> list[str]:
     """What the application says to a protocol of plain events."""
     received, coming = [], iter(events)
 
@@ -55,13 +55,13 @@ def test_every_other_path_goes_to_django(application: Application, path: str) ->
 
 def test_a_web_socket_at_no_address_of_a_project_is_turned_away(application: Application) -> None:
     scope = {"type": "websocket", "path": "/api/mcp", "headers": []}
-    said = asyncio.run(spoken(application, scope, "websocket.connect"))
+    said = asyncio.run(run_protocol(application, scope, "websocket.connect"))
     assert said == ["websocket.close"]
 
 
 def test_its_threads_end_with_the_server(application: Application) -> None:
     life = ("lifespan.startup", "lifespan.shutdown")
-    said = asyncio.run(spoken(application, {"type": "lifespan"}, *life))
+    said = asyncio.run(run_protocol(application, {"type": "lifespan"}, *life))
     assert said == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
     with pytest.raises(RuntimeError, match="after closing"):
         exchange(application, scope_of("GET", [("Host", HOST)]))

@@ -118,7 +118,7 @@ VERB = st.sampled_from(["POST"] * 12 + ["GET", "HEAD", "OPTIONS", "PUT", ""])
 
 
 @dataclass(frozen=True)
-class Sent:
+class FuzzRequest:
     """One HTTP request, but for who sends it."""
 
     verb: str
@@ -130,13 +130,13 @@ class Sent:
         typed = any(name == "Content-Type" for name, _ in self.headers)
         headers = [*who, *self.headers, *([] if typed else [JSON_TYPE])]
         scope = scope_of(self.verb, headers, query=self.query)
-        return understood(exchange(app, scope, [self.body]).reply)
+        return assert_understood(exchange(app, scope, [self.body]).reply)
 
 
-SENT = st.builds(Sent, VERB, LATIN, st.lists(HEADER, max_size=5), BODY)
+SENT = st.builds(FuzzRequest, VERB, LATIN, st.lists(HEADER, max_size=5), BODY)
 
 
-def understood(reply: Reply) -> Reply:
+def assert_understood(reply: Reply) -> Reply:
     """The reply, if it is one of the protocol: JSON, events or nothing, with a known status."""
     assert reply.status in ANSWERS, reply
     if reply.headers.get("content-type") == "text/event-stream":
@@ -164,7 +164,7 @@ def token(grant: Grant) -> str:
 @FUZZ
 @given(sent=SENT)
 def test_whatever_a_known_client_sends_is_answered_and_what_is_refused_is_recorded(
-    app: McpApplication, token: str, sent: Sent
+    app: McpApplication, token: str, sent: FuzzRequest
 ) -> None:
     before = ActionExecution.objects.count()
     reply = sent.reply(app, ("Host", HOST), ("Authorization", f"Bearer {token}"))
@@ -178,7 +178,7 @@ def test_whatever_a_known_client_sends_is_answered_and_what_is_refused_is_record
 @FUZZ
 @given(sent=SENT, authorization=st.none() | LATIN)
 def test_whatever_a_stranger_sends_is_answered_and_leaves_no_row(
-    app: McpApplication, sent: Sent, authorization: str | None
+    app: McpApplication, sent: FuzzRequest, authorization: str | None
 ) -> None:
     who = [("Host", HOST)]
     who += [("Authorization", authorization)] if authorization is not None else []
@@ -193,4 +193,4 @@ def test_whatever_host_and_address_are_claimed_is_answered(
     app: McpApplication, host: str, remote: str
 ) -> None:
     reply = exchange(app, scope_of("POST", [("Host", host)], client=(remote, 1))).reply
-    assert understood(reply).status in {401, 421}
+    assert assert_understood(reply).status in {401, 421}

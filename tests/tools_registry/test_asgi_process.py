@@ -14,7 +14,7 @@ from mcp_protocol.revisions import Revision
 from tests.drivers import fixture_server, sockets
 from tests.drivers.fixture_server import Laboratory
 from tests.drivers.fixture_tools import begun_mark
-from tests.drivers.mcp import BOTH, McpClient, events_in, over_http
+from tests.drivers.mcp import BOTH, McpClient, events_in, http_transport
 
 pytestmark = pytest.mark.process
 
@@ -42,10 +42,10 @@ def running(laboratory: Laboratory) -> Laboratory:
 
 @pytest.fixture
 def client(running: Laboratory) -> McpClient:
-    return McpClient(running.token, transport=over_http(running.server.mcp_url))
+    return McpClient(running.token, transport=http_transport(running.server.mcp_url))
 
 
-def until(true: Callable[[], bool]) -> None:
+def wait_until(true: Callable[[], bool]) -> None:
     deadline = time.monotonic() + TIMEOUT
     while not true():
         assert time.monotonic() < deadline, "it did not happen"
@@ -104,7 +104,7 @@ def call_of(line: Line, revision: Revision, tool: str, awaited: Path) -> list[by
 
 def peers(running: Laboratory) -> set[int]:
     """The ports of the clients whose connections the server holds."""
-    return {one.peer for one in sockets.held_by(running.server.process.pid)}
+    return {one.peer for one in sockets.sockets_of(running.server.process.pid)}
 
 
 def last_row(running: Laboratory, tool: str) -> str:
@@ -143,11 +143,11 @@ def test_hanging_up_cancels_at_the_newest_revision_only(
     if revision != MODERN:
         # After the server has closed the connection and answered another request on the same event
         # loop, a cancellation would have been passed to the tool, which looks for the file first.
-        until(lambda: port not in peers(running))
-        other = McpClient(running.token, transport=over_http(running.server.mcp_url))
+        wait_until(lambda: port not in peers(running))
+        other = McpClient(running.token, transport=http_transport(running.server.mcp_url))
         assert other.request("ping").status == 200
         awaited.touch()
-    until(lambda: last_row(running, "write_slowly") != "started")
+    wait_until(lambda: last_row(running, "write_slowly") != "started")
     assert last_row(running, "write_slowly") == outcome
 
 
@@ -160,7 +160,7 @@ def test_hanging_up_with_a_request_behind_the_stream_cancels_as_well(
     # The server tells only the newest request of a connection that its client has gone.
     line.write(line.head, "Content-Length: 100\r\n\r\n", b"{")
     line.socket.close()
-    until(lambda: last_row(running, "write_slowly") != "started")
+    wait_until(lambda: last_row(running, "write_slowly") != "started")
     assert last_row(running, "write_slowly") == "cancelled cancelled"
     assert "Traceback" not in running.server.log.read_text()[before:]
 
@@ -233,7 +233,7 @@ def test_w05_a_process_that_dies_midway_leaves_a_row_that_the_sweeper_names(
         awaited = tmp_path / "go"
         line = Line(dying)
         line.write(*call_of(line, NEWEST_HANDSHAKE, "write_slowly", awaited))
-        until(begun_mark(awaited).exists)
+        wait_until(begun_mark(awaited).exists)
         dying.server.process.send_signal(signal.SIGKILL)
         dying.server.process.wait(TIMEOUT)
         assert last_row(dying, "write_slowly") == "started"

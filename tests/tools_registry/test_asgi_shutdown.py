@@ -18,9 +18,9 @@ import pytest
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.fixture_server import Laboratory, laboratory
 from tests.drivers.fixture_tools import begun_mark
-from tests.drivers.mcp import McpClient, Reply, events_in, over_http
-from tests.drivers.websocket_client import opened
-from tests.tools_registry.test_asgi_process import Line, call_of, last_row, until
+from tests.drivers.mcp import McpClient, Reply, events_in, http_transport
+from tests.drivers.websocket_client import open_socket
+from tests.tools_registry.test_asgi_process import Line, call_of, last_row, wait_until
 from tests.tools_registry.test_subscriptions_process import Open
 
 pytestmark = pytest.mark.process
@@ -56,14 +56,16 @@ class Clients:
         line = Line(self.account(name))
         self.stack.enter_context(closing(line.socket))
         line.write(*call_of(line, revision, tool, self.file(name)))
-        until(begun_mark(self.file(name)).exists)
+        wait_until(begun_mark(self.file(name)).exists)
         return line
 
     def ask_for_json(self, name: str, tool: str) -> Future[Reply]:
         """A call that is answered in one piece, and runs."""
-        client = McpClient(self.account(name).token, transport=over_http(self.where.server.mcp_url))
+        client = McpClient(
+            self.account(name).token, transport=http_transport(self.where.server.mcp_url)
+        )
         call = self.pool.submit(client.call, tool, {"file": str(self.file(name))})
-        until(begun_mark(self.file(name)).exists)
+        wait_until(begun_mark(self.file(name)).exists)
         return call
 
     def send_half(self, path: str) -> Line:
@@ -130,10 +132,10 @@ def stop(where: Laboratory, clients: Clients) -> Shutdown:
     halves = {path: clients.send_half(path) for path in PATHS}
     subscriptions = [clients.listen(number) for number in range(3)]
     account = clients.account("sockets")
-    sockets = (opened(account.port, account.token) for _ in range(2))
+    sockets = (open_socket(account.port, account.token) for _ in range(2))
     idle, busy = (clients.stack.enter_context(socket) for socket in sockets)
     called = busy.call("persist", {"file": str(clients.file("socket"))})
-    until(begun_mark(clients.file("socket")).exists)
+    wait_until(begun_mark(clients.file("socket")).exists)
 
     begun = time.monotonic()
     where.server.process.send_signal(signal.SIGTERM)

@@ -12,7 +12,7 @@ from audit import record
 from audit.models import ActionExecution
 from mcp_protocol.negotiation import Terms
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
-from tests.drivers.asgi import Wire, application, exchange, opened, scope_of
+from tests.drivers.asgi import Wire, application, exchange, open_request, scope_of
 from tests.drivers.mcp import BOTH, HOST, McpClient, events_in
 from tools_registry.endpoint.asgi import Timeouts
 from tools_registry.endpoint.streams import delivery
@@ -45,7 +45,9 @@ def request_of(
     return scope_of("POST", kept), json.dumps(message).encode()
 
 
-def streamed(client: McpClient, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> Wire:
+def stream_call(
+    client: McpClient, name: str, arguments: dict[str, Any], meta: dict[str, Any]
+) -> Wire:
     scope, body = request_of(client, name, arguments, meta)
     with application() as app:
         return exchange(app, scope, [body])
@@ -55,7 +57,7 @@ def streamed(client: McpClient, name: str, arguments: dict[str, Any], meta: dict
 def test_progress_comes_as_events_and_the_last_one_is_the_response(
     mcp: McpClient, revision: Revision
 ) -> None:
-    wire = streamed(mcp.at(revision), "count_up", {"to": 3}, TOKEN)
+    wire = stream_call(mcp.with_revision(revision), "count_up", {"to": 3}, TOKEN)
     assert (wire.status, wire.headers["content-type"]) == (200, "text/event-stream")
     assert wire.headers["x-accel-buffering"] == "no"
     assert wire.headers["cache-control"] == "no-store"
@@ -81,14 +83,14 @@ def test_progress_comes_as_events_and_the_last_one_is_the_response(
 def test_log_messages_come_from_the_level_asked_for(
     mcp: McpClient, level: str, received: list[str]
 ) -> None:
-    wire = streamed(mcp.at(MODERN), "count_up", {"to": 1}, {LOG_LEVEL: level})
+    wire = stream_call(mcp.with_revision(MODERN), "count_up", {"to": 1}, {LOG_LEVEL: level})
     *logs, response = wire.reply.events
     assert [event["params"]["level"] for event in logs] == received
     assert "result" in response
 
 
 def test_nobody_who_did_not_ask_for_it_gets_a_log_message(mcp: McpClient) -> None:
-    wire = streamed(mcp.at(MODERN), "count_up", {"to": 1}, TOKEN)
+    wire = stream_call(mcp.with_revision(MODERN), "count_up", {"to": 1}, TOKEN)
     methods = [event.get("method") for event in wire.reply.events]
     assert methods == ["notifications/progress", None]
 
@@ -115,7 +117,7 @@ def test_the_answer_is_json_unless_there_is_something_to_say_to_somebody_who_ask
 
 
 def test_a_refusal_of_a_call_that_would_stream_is_json_with_its_status(mcp: McpClient) -> None:
-    wire = streamed(mcp, "count_up", {"to": "x"}, TOKEN)
+    wire = stream_call(mcp, "count_up", {"to": "x"}, TOKEN)
     assert wire.headers["content-type"] == "application/json"
     assert wire.reply.code == -32602
 
@@ -134,8 +136,8 @@ def test_a_quiet_stream_is_kept_alive_with_comments(mcp: McpClient, tmp_path: Pa
     scope, body = request_of(mcp, "wait", {"file": str(tmp_path / "go")}, TOKEN)
 
     async def quiet() -> Wire:
-        async with opened(app, scope, body) as wire:
-            await wire.until(lambda: wire.body.count(b": keep-alive\n\n") >= 2)
+        async with open_request(app, scope, body) as wire:
+            await wire.wait_until(lambda: wire.body.count(b": keep-alive\n\n") >= 2)
             await asyncio.to_thread((tmp_path / "go").touch)
         return wire
 
@@ -148,8 +150,8 @@ def test_a_quiet_stream_is_kept_alive_with_comments(mcp: McpClient, tmp_path: Pa
 async def left_midway(app: Any, client: McpClient, tool: str, awaited: Path) -> Wire:
     """Go away once the tool has begun; the file it waits for comes a little later."""
     scope, body = request_of(client, tool, {"file": str(awaited)}, TOKEN)
-    async with opened(app, scope, body) as wire:
-        await wire.until(lambda: b"notifications/progress" in wire.body)
+    async with open_request(app, scope, body) as wire:
+        await wire.wait_until(lambda: b"notifications/progress" in wire.body)
         wire.gone.set()
         # What the edge makes of it has happened once the loop has gone round a few times.
         for _ in range(20):
@@ -163,7 +165,7 @@ def test_closing_the_stream_cancels_at_the_newest_revision(
     mcp: McpClient, tmp_path: Path, tool: str
 ) -> None:
     with application() as app:
-        wire = asyncio.run(left_midway(app, mcp.at(MODERN), tool, tmp_path / "go"))
+        wire = asyncio.run(left_midway(app, mcp.with_revision(MODERN), tool, tmp_path / "go"))
     row = ActionExecution.objects.get()
     assert (row.outcome, row.reason) == ("cancelled", "cancelled")
     # The response is not sent after that, nor anything else.
@@ -175,7 +177,7 @@ async def given_up_on(app: Any, client: McpClient, awaited: Path) -> None:
     scope, body = request_of(client, "write_slowly", {"file": str(awaited)}, TOKEN)
     wire = Wire([body])
     running = asyncio.ensure_future(app(scope, wire.receive, wire.send))
-    await wire.until(lambda: b"notifications/progress" in wire.body)
+    await wire.wait_until(lambda: b"notifications/progress" in wire.body)
     running.cancel()
     await asyncio.sleep(0)
     await asyncio.to_thread(awaited.touch)
@@ -193,7 +195,7 @@ async def not_to_be_reached(app: Any, client: McpClient, awaited: Path) -> None:
             raise OSError("broken pipe")
 
     running = asyncio.ensure_future(app(scope, wire.receive, send))
-    await wire.until(lambda: b"notifications/progress" in wire.body)
+    await wire.wait_until(lambda: b"notifications/progress" in wire.body)
     await asyncio.sleep(0)
     await asyncio.to_thread(awaited.touch)
     await asyncio.wait_for(running, 20)
@@ -207,7 +209,7 @@ def test_a_call_whose_client_is_lost_in_another_way_comes_to_its_end_all_the_sam
     mcp: McpClient, tmp_path: Path, lose: Any, revision: Revision, outcome: str
 ) -> None:
     with application() as app:
-        asyncio.run(lose(app, mcp.at(revision), tmp_path / "go"))
+        asyncio.run(lose(app, mcp.with_revision(revision), tmp_path / "go"))
     assert ActionExecution.objects.get().outcome == outcome
 
 
@@ -216,13 +218,13 @@ def test_closing_the_stream_did_not_cancel_before(
     mcp: McpClient, tmp_path: Path, revision: Revision
 ) -> None:
     with application() as app:
-        asyncio.run(left_midway(app, mcp.at(revision), "wait", tmp_path / "go"))
+        asyncio.run(left_midway(app, mcp.with_revision(revision), "wait", tmp_path / "go"))
     assert ActionExecution.objects.get().outcome == "success"
 
 
 def test_a_call_that_fails_on_its_stream_says_so_there(mcp: McpClient, tmp_path: Path) -> None:
     missing = tmp_path / "no-such-folder" / "go"
-    wire = streamed(mcp.at(MODERN), "wait", {"file": str(missing)}, TOKEN)
+    wire = stream_call(mcp.with_revision(MODERN), "wait", {"file": str(missing)}, TOKEN)
     (response,) = wire.reply.events
     assert response["result"]["isError"] is True
     assert ActionExecution.objects.get().outcome == "tool_error"
@@ -235,7 +237,7 @@ def test_a_row_that_cannot_be_written_is_reported_on_the_stream_with_a_number_to
         raise OSError("disk full at /var/lib/secret")
 
     monkeypatch.setattr(record, "ended_execution", full)
-    wire = streamed(mcp, "count_up", {"to": 1}, TOKEN)
+    wire = stream_call(mcp, "count_up", {"to": 1}, TOKEN)
     response = wire.reply.events[-1]
     assert response["id"] == 9
     assert response["error"] == {
@@ -253,7 +255,7 @@ def test_a_reader_that_is_too_slow_misses_notifications_and_is_shown_how_many(
     monkeypatch.setattr(delivery, "MAX_WAITING", 3)
     terms = Terms(MODERN, log_level=level)
 
-    async def said_at_once() -> bytes:
+    async def emit_at_once() -> bytes:
         outbox = Outbox(lambda: None, partial(left_out_warning, terms))
         for number in range(10):
             await asyncio.to_thread(outbox.emit, {"method": "notifications/progress", "n": number})
@@ -261,7 +263,7 @@ def test_a_reader_that_is_too_slow_misses_notifications_and_is_shown_how_many(
         await asyncio.sleep(0)
         return outbox.take()
 
-    sent = asyncio.run(said_at_once())
+    sent = asyncio.run(emit_at_once())
     *kept, response = events_in(sent)
     assert [event["n"] for event in kept if "n" in event] == [0, 1, 2]
     assert response == {"id": 9, "result": {}}

@@ -11,10 +11,10 @@ from audit.models import ActionExecution
 from mcp_protocol.revisions import Revision
 from oauth import credentials
 from oauth.models import AccessToken
-from tests.drivers.asgi import Wire, application, opened, scope_of
+from tests.drivers.asgi import Wire, application, open_request, scope_of
 from tests.drivers.fixture_tools import begun_mark
 from tests.drivers.mcp import HOST, McpClient
-from tests.tools_registry.test_asgi_process import until
+from tests.tools_registry.test_asgi_process import wait_until
 from tools_registry.endpoint import asgi as edge
 from tools_registry.endpoint.asgi import McpApplication
 from tools_registry.pipeline import calls
@@ -40,20 +40,20 @@ def waiting_for(file: Path, request_id: int) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
 
 
-async def answered_between(app: McpApplication, client: McpClient, folder: Path) -> Wire:
+async def answer_between(app: McpApplication, client: McpClient, folder: Path) -> Wire:
     """The answer to a batch, after that to another batch that came while its first member ran."""
     first, second = folder / "first", folder / "second"
     batch = json.dumps([waiting_for(first, 1), waiting_for(second, 2)]).encode()
     ping = json.dumps([{"jsonrpc": "2.0", "id": 3, "method": "ping"}]).encode()
-    async with opened(app, scope(client), batch) as whole:
-        await asyncio.to_thread(until, begun_mark(first).exists)
-        async with opened(app, scope(client), ping) as other:
-            await asyncio.to_thread(until, lambda: app._vendors._unfinished == 2)  # queued
+    async with open_request(app, scope(client), batch) as whole:
+        await asyncio.to_thread(wait_until, begun_mark(first).exists)
+        async with open_request(app, scope(client), ping) as other:
+            await asyncio.to_thread(wait_until, lambda: app._vendors._unfinished == 2)  # queued
             first.touch()
-            await other.until(lambda: bool(other.body))
+            await other.wait_until(lambda: bool(other.body))
             assert not whole.status
         second.touch()
-        await whole.until(lambda: bool(whole.body))
+        await whole.wait_until(lambda: bool(whole.body))
     return whole
 
 
@@ -64,7 +64,7 @@ def test_who_comes_meanwhile_waits_for_one_member_and_not_for_the_batch(
     monkeypatch.setattr(edge, "REFUSING_THREADS", 0)  # one thread for all batches
     monkeypatch.setattr(slots, "MAX_WAITING", 0)
     with application() as app:
-        wire = asyncio.run(answered_between(app, mcp, tmp_path))
+        wire = asyncio.run(answer_between(app, mcp, tmp_path))
     assert [(one["id"], "result" in one) for one in wire.reply.json] == [(1, True), (2, True)]
 
 
@@ -82,7 +82,7 @@ def test_a_member_is_answered_with_what_the_token_may_do_by_then(
 
     monkeypatch.setattr(credentials, "recheck", revoked_after_the_first)
     ping = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in (1, 2)]
-    first, second = mcp.at(BATCHES).send(ping).json
+    first, second = mcp.with_revision(BATCHES).send(ping).json
     assert first["result"] == {}
     assert second["error"]["code"] == -32001
     assert ActionExecution.objects.get().outcome == "protocol_error"
@@ -94,11 +94,11 @@ def test_a_call_whose_token_ended_while_it_waited_is_unauthorized(
     monkeypatch.setattr(calls, "FRESH_SECONDS", 0)
     recheck = credentials.recheck
 
-    def gone(*given: Any) -> Any:
+    def delete_and_recheck(*given: Any) -> Any:
         AccessToken.objects.all().delete()
         return recheck(*given)
 
-    monkeypatch.setattr(credentials, "recheck", gone)
+    monkeypatch.setattr(credentials, "recheck", delete_and_recheck)
     reply = mcp.call("setup_get_install_snippet")
     assert (reply.status, reply.error["code"]) == (401, -32001)
     assert 'error="invalid_token"' in reply.headers["www-authenticate"]

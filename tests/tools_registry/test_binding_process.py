@@ -18,22 +18,22 @@ TWO = f"""
 import json
 from tests.drivers import grants
 
-def described(grant):
+def describe_grant(grant):
     customer = grant.customer(email="{SAME}", name=grant.organization.name)
     return {{"token": grant.token(), "customer": customer.pk, "name": customer.name}}
 
-print(json.dumps([described(grants.granted()), described(grants.granted())]))
+print(json.dumps([describe_grant(grants.make_grant()), describe_grant(grants.make_grant())]))
 """
 
 
 @dataclass(frozen=True)
-class Tenant:
+class BindingTenant:
     token: str
     customer: str
     name: str
 
 
-def call(client: httpx2.Client, url: str, tenant: Tenant, meta: dict[str, str]) -> Any:
+def call(client: httpx2.Client, url: str, tenant: BindingTenant, meta: dict[str, str]) -> Any:
     params = {"name": "whom", "arguments": {}, "_meta": meta}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     reply = client.post(url, json=message, headers={"Authorization": f"Bearer {tenant.token}"})
@@ -42,7 +42,7 @@ def call(client: httpx2.Client, url: str, tenant: Tenant, meta: dict[str, str]) 
 
 
 def test_l08_calls_of_two_organizations_at_once_stay_apart(laboratory: Laboratory) -> None:
-    first, second = (Tenant(**reported) for reported in json.loads(laboratory.evaluate(TWO)))
+    first, second = (BindingTenant(**reported) for reported in json.loads(laboratory.evaluate(TWO)))
     url = laboratory.server.mcp_url
 
     def one(client: httpx2.Client, turn: int) -> None:

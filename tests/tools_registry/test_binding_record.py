@@ -44,6 +44,8 @@ def test_a_rejected_binding_records_the_id_as_given_and_the_email_masked(
 def test_the_answer_to_a_rejected_binding_repeats_nothing_of_it(
     mcp: McpClient, revision: Revision
 ) -> None:
-    reply = mcp.at(revision).call("echo", {"value": 1}, meta={"bound_email": "alice@example.com"})
+    reply = mcp.with_revision(revision).call(
+        "echo", {"value": 1}, meta={"bound_email": "alice@example.com"}
+    )
     assert b"example.com" not in reply.body
     assert row().detail == 'bound_email="a***@example.com"'

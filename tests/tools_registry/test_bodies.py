@@ -18,11 +18,11 @@ async def never() -> dict[str, Any]:
     raise AssertionError("nobody sets it")
 
 
-async def at_once() -> dict[str, Any]:
+async def receive_at_once() -> dict[str, Any]:
     return {"type": "http.request", "body": b"{}"}
 
 
-def during(run: Callable[[Bodies], Awaitable[Any]], seconds: float) -> Any:
+def run_for(run: Callable[[Bodies], Awaitable[Any]], seconds: float) -> Any:
     async def whole() -> Any:
         async with asyncio.timeout(20):
             return await run(Bodies(seconds))
@@ -33,7 +33,7 @@ def during(run: Callable[[Bodies], Awaitable[Any]], seconds: float) -> Any:
 def test_each_that_does_not_come_is_given_up_whatever_came_before() -> None:
     async def run(bodies: Bodies) -> list[Any]:
         first = asyncio.create_task(RequestBody(bodies, never).read(ROOM))
-        came = asyncio.create_task(RequestBody(bodies, at_once).read(ROOM))
+        came = asyncio.create_task(RequestBody(bodies, receive_at_once).read(ROOM))
         await asyncio.sleep(SHORT / 2)  # no event: the second comes in the time of the first
         second = asyncio.create_task(RequestBody(bodies, never).read(ROOM))
         outcomes = await asyncio.gather(first, came, second, return_exceptions=True)
@@ -41,7 +41,7 @@ def test_each_that_does_not_come_is_given_up_whatever_came_before() -> None:
         later = asyncio.create_task(RequestBody(bodies, never).read(ROOM))
         return [*outcomes, *await asyncio.gather(later, return_exceptions=True)]
 
-    first, came, second, later = during(run, SHORT)
+    first, came, second, later = run_for(run, SHORT)
     assert came == b"{}"
     assert [type(one) for one in (first, second, later)] == [TimeoutError] * 3
 
@@ -57,7 +57,7 @@ def test_a_body_that_came_while_the_event_loop_was_busy_is_read() -> None:
         time.sleep(3 * SHORT)  # noqa: ASYNC251  no event: it is the loop that is busy
         return await reading
 
-    assert during(run, SHORT) == b"{}"
+    assert run_for(run, SHORT) == b"{}"
 
 
 def test_who_is_cancelled_by_somebody_else_is_not_reported_as_a_timeout() -> None:
@@ -68,7 +68,7 @@ def test_who_is_cancelled_by_somebody_else_is_not_reported_as_a_timeout() -> Non
         await asyncio.wait([reading])
         return reading.cancelled()
 
-    assert during(run, LONG) is True
+    assert run_for(run, LONG) is True
 
 
 def test_who_goes_on_after_a_body_that_did_not_come_is_cancelled_by_nobody() -> None:
@@ -79,14 +79,14 @@ def test_who_goes_on_after_a_body_that_did_not_come_is_cancelled_by_nobody() -> 
             await RequestBody(bodies, never).read(ROOM)
         return task.cancelling()
 
-    assert during(run, SHORT) == 0
+    assert run_for(run, SHORT) == 0
 
 
 @pytest.mark.parametrize("is_read_before", [True, False])
 def test_once_the_server_is_to_stop_little_time_is_left(*, is_read_before: bool) -> None:
     async def run(bodies: Bodies) -> list[Any]:
         if not is_read_before:
-            await RequestBody(bodies, at_once).read(ROOM)
+            await RequestBody(bodies, receive_at_once).read(ROOM)
             bodies.hurry()
         reading = asyncio.create_task(RequestBody(bodies, never).read(ROOM))
         await asyncio.sleep(0)
@@ -94,4 +94,4 @@ def test_once_the_server_is_to_stop_little_time_is_left(*, is_read_before: bool)
             bodies.hurry()
         return await asyncio.gather(reading, return_exceptions=True)
 
-    assert [type(one) for one in during(run, LONG)] == [TimeoutError]
+    assert [type(one) for one in run_for(run, LONG)] == [TimeoutError]

@@ -9,7 +9,7 @@ from tests.conformance.fixture_changes import CHANGES, CHANGING
 from tests.conformance.fixture_content import CONTENT
 from tests.conformance.fixture_elicitation import ASKING
 from tests.drivers.fixture_tools import NOTHING, schema
-from tests.tools_registry.test_toolset_checks import TEXT, found, toolset
+from tests.tools_registry.test_toolset_checks import TEXT, find_problem_ids, toolset
 from tools_registry import checks, registry
 from tools_registry.api import Tool, Toolset
 from tools_registry.checks import schemas
@@ -23,20 +23,20 @@ MAP = {
 }
 
 
-def without(given: dict[str, Any], name: str) -> dict[str, Any]:
+def remove_key(given: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in given.items() if key != name}
 
 
 UNBOUNDED: dict[str, tuple[dict[str, Any], str]] = {
     "string": ({"type": "string"}, "'a' has no maxLength"),
     "pattern": ({"type": "string", "pattern": "^[a-z]+$"}, "'a' has no maxLength"),
-    "array": (without(LIST, "maxItems"), "'a' has no maxItems"),
+    "array": (remove_key(LIST, "maxItems"), "'a' has no maxItems"),
     "long-array": ({**LIST, "maxItems": 1001}, "'a' has a maxItems over 1000"),
     "items": ({**LIST, "items": {"type": "string"}}, "'a[]' has no maxLength"),
-    "no-items": (without(LIST, "items"), "'a' has no schema for its items"),
+    "no-items": (remove_key(LIST, "items"), "'a' has no schema for its items"),
     "nested": ({**NOTHING, "properties": {"b": {"type": "string"}}}, "'a.b' has no maxLength"),
-    "members": (without(MAP, "maxProperties"), "'a' has no maxProperties"),
-    "names": (without(MAP, "propertyNames"), "'a' has no propertyNames with maxLength"),
+    "members": (remove_key(MAP, "maxProperties"), "'a' has no maxProperties"),
+    "names": (remove_key(MAP, "propertyNames"), "'a' has no propertyNames with maxLength"),
     "values": ({**MAP, "additionalProperties": {"type": "string"}}, "'a.*' has no maxLength"),
     "any-values": ({**MAP, "additionalProperties": True}, "'a' accepts members of any type"),
     "anything": ({}, "'a' has no type"),
@@ -75,7 +75,7 @@ def test_h1_a_definition_that_properties_refer_to_is_looked_at_too() -> None:
     ids=["text", "list", "map", "number", "yes-no", "enum", "const", "either", "nested"],
 )
 def test_h1_a_bounded_property_passes(part: dict[str, Any]) -> None:
-    assert found(toolset(input_schema=schema(a=part))) == []
+    assert find_problem_ids(toolset(input_schema=schema(a=part))) == []
 
 
 TOOLSETS = (*registry.native_toolsets(), ASKING, CHANGES, CHANGING, CONTENT)
@@ -103,14 +103,14 @@ def test_l2_an_integrations_tool_says_whether_it_changes_anything(
     flags: dict[str, bool], expected: list[str]
 ) -> None:
     """K15: declared without flags it would be neither destructive nor mutating."""
-    assert found(toolset(**{"read_only": False, **flags})) == expected
+    assert find_problem_ids(toolset(**{"read_only": False, **flags})) == expected
 
 
 def test_l2_a_tool_without_an_integration_reads_unless_it_says_that_it_mutates() -> None:
-    assert found(toolset("look_up", integration="", read_only=False)) == []
+    assert find_problem_ids(toolset("look_up", integration="", read_only=False)) == []
 
 
-def named(name: str, **flags: Any) -> Toolset:
+def toolset_named(name: str, **flags: Any) -> Toolset:
     return toolset(name, **{"mutates": True, **flags})
 
 
@@ -133,7 +133,7 @@ def named(name: str, **flags: Any) -> Toolset:
     ],
 )
 def test_l2_a_destructive_name_without_the_flag_is_a_warning_with_a_hint(name: str) -> None:
-    (message,) = checks.find_problems([named(name)])
+    (message,) = checks.find_problems([toolset_named(name)])
     assert isinstance(message, CheckWarning)
     assert message.id == "tools.W001"
     assert f"'crm.{name}'" in message.msg
@@ -143,13 +143,15 @@ def test_l2_a_destructive_name_without_the_flag_is_a_warning_with_a_hint(name: s
 @pytest.mark.parametrize(
     "bad",
     [
-        named("delete_contact", destructive=True),
-        named("request_refund", not_destructive="It files a request that an admin decides."),
-        named("avoid_duplicates"),
-        named("send_dropbox_link"),
-        named("create_contact"),
+        toolset_named("delete_contact", destructive=True),
+        toolset_named(
+            "request_refund", not_destructive="It files a request that an admin decides."
+        ),
+        toolset_named("avoid_duplicates"),
+        toolset_named("send_dropbox_link"),
+        toolset_named("create_contact"),
     ],
     ids=["declared", "explained", "avoid", "dropbox", "create"],
 )
 def test_l2_a_declared_or_explained_or_harmless_name_passes(bad: Toolset) -> None:
-    assert found(bad) == []
+    assert find_problem_ids(bad) == []

@@ -27,7 +27,7 @@ def call(url: str, token: str, tool: str) -> int:
     return int(reply.json().get("error", {"code": 0})["code"])
 
 
-def connected(server: Server) -> str:
+def make_access_token(server: Server) -> str:
     """A fresh access token of the owner of a new organization."""
     document = {"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none"}
     client = OAuthClient(redirect_uri=CALLBACK)
@@ -43,7 +43,7 @@ def connected(server: Server) -> str:
 
 
 def codes_at_once(server: Server) -> Counter[int]:
-    token = connected(server)
+    token = make_access_token(server)
     with ThreadPoolExecutor(THREADS) as pool:
         codes = pool.map(
             lambda _: call(server.mcp_url, token, "setup_get_jwt_sample"), range(CAP + THREADS)

@@ -16,7 +16,7 @@ from oauth.models import Client as OAuthApp
 from tests.drivers.asgi import Wire
 from tests.drivers.elicitation_client import ElicitationClient, accept, facts, requests_on
 from tests.drivers.fixture_tools import NOTHING, TEXT
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient, Reply
 from tests.drivers.shown_forms import shown_values
 from tools_registry import registry
@@ -56,7 +56,7 @@ def find(client: McpClient) -> Reply:
     return client.call("crm.find_contact")
 
 
-def refused(reply: Reply, detail: str, most: int) -> Reply:
+def assert_refused(reply: Reply, detail: str, most: int) -> Reply:
     """The reply, once it tells all of a 429 and the record says which limit it was."""
     assert reply.status == 429
     assert reply.error["data"] == {"reason": "rate_limited", "layer": "rate_limit"}
@@ -75,19 +75,19 @@ def test_a_capped_action_is_refused_beyond_its_cap(grant: Grant, revision: Revis
     cap_action(grant, "find_contact", 2)
     mcp = McpClient(grant.token(), revision)
     assert [find(mcp).status for _ in range(2)] == [200, 200]
-    reply = refused(find(mcp), "action", 2)
+    reply = assert_refused(find(mcp), "action", 2)
     assert reply.code == (-31002 if revision is Revision.V2026_07_28 else -32002)
     row = ActionExecution.objects.latest("id")
     assert (row.tool, row.integration, row.action) == ("crm.find_contact", "crm", "find_contact")
 
 
 def test_a_cap_is_its_actions_and_its_organizations_own(mcp: McpClient, grant: Grant) -> None:
-    stranger = granted()
+    stranger = make_grant()
     for one in (grant, stranger):
         one.connect("crm", enabled=("find_contact", "create_deal"))
         cap_action(one, "find_contact", 1)
     assert find(mcp).status == 200
-    refused(find(mcp), "action", 1)
+    assert_refused(find(mcp), "action", 1)
     assert mcp.call("crm.create_deal").facts == {"deal": "d1"}
     assert find(McpClient(stranger.token())).status == 200
 
@@ -96,8 +96,8 @@ def test_t02_all_connections_of_an_organization_share_the_cap_of_an_action(grant
     grant.connect("crm", enabled=("find_contact",))
     cap_action(grant, "find_contact", 1)
     assert find(McpClient(grant.token())).status == 200
-    refused(find(McpClient(grant.token())), "action", 1)
-    refused(find(McpClient(second_client(grant).token())), "action", 1)
+    assert_refused(find(McpClient(grant.token())), "action", 1)
+    assert_refused(find(McpClient(second_client(grant).token())), "action", 1)
 
 
 def test_a_call_that_the_gate_refuses_costs_the_action_nothing(grant: Grant) -> None:
@@ -115,7 +115,7 @@ def test_a_cap_holds_from_the_next_request_and_is_gone_with_it(
     assert find(mcp).status == 200
     cap_action(grant, "find_contact", 1)
     assert find(mcp).status == 200
-    refused(find(mcp), "action", 1)
+    assert_refused(find(mcp), "action", 1)
     cap_action(grant, "find_contact", None)
     assert find(mcp).status == 200
 
@@ -130,31 +130,31 @@ def two_rounds(context: ToolContext, _arguments: Arguments) -> Facts:
 
 
 def test_a_call_that_asks_counts_once_however_often_it_goes_on(
-    grant: Grant, asked: ElicitationClient
+    grant: Grant, elicitation_client: ElicitationClient
 ) -> None:
     grant.connect("desk", enabled=("two_rounds",))
     cap_action(grant, "two_rounds", 1)
 
     async def script() -> Wire:
-        async with asked.call("desk.two_rounds") as wire:
+        async with elicitation_client.call("desk.two_rounds") as wire:
             (first,) = await requests_on(wire)
-            assert await asked.answer(first, accept(name="Ada")) == 202
+            assert await elicitation_client.answer(first, accept(name="Ada")) == 202
             _, second = await requests_on(wire, 2)
-            assert await asked.answer(second, accept(colour="red")) == 202
+            assert await elicitation_client.answer(second, accept(colour="red")) == 202
         return wire
 
     with registry.including(DESK):
         assert facts(asyncio.run(script())) == {"name": "Ada", "colour": "red"}
-        refused(asked.client.call("desk.two_rounds"), "action", 1)
+        assert_refused(elicitation_client.client.call("desk.two_rounds"), "action", 1)
 
 
 def test_t02_all_connections_of_an_organization_share_its_cap(grant: Grant) -> None:
     cap_organization(grant, 2)
     one, other = McpClient(grant.token()), McpClient(second_client(grant).token())
     assert [client.call("setup_get_jwt_sample").status for client in (one, other)] == [200, 200]
-    refused(one.call("search_docs", {"query": "x"}), "organization", 2)
-    refused(McpClient(grant.token()).call("nope"), "organization", 2)
-    assert McpClient(granted().token()).call("setup_get_jwt_sample").status == 200
+    assert_refused(one.call("search_docs", {"query": "x"}), "organization", 2)
+    assert_refused(McpClient(grant.token()).call("nope"), "organization", 2)
+    assert McpClient(make_grant().token()).call("setup_get_jwt_sample").status == 200
 
 
 def test_an_organizations_cap_counts_calls_only(mcp: McpClient, grant: Grant) -> None:
@@ -162,7 +162,7 @@ def test_an_organizations_cap_counts_calls_only(mcp: McpClient, grant: Grant) ->
     assert [mcp.request(method).status for method in ("ping", "tools/list") * 2] == [200] * 4
     assert mcp.call("setup_get_jwt_sample").status == 200
     assert mcp.request("ping").status == 200
-    refused(mcp.call("setup_get_jwt_sample"), "organization", 1)
+    assert_refused(mcp.call("setup_get_jwt_sample"), "organization", 1)
 
 
 def test_a_spent_organization_that_goes_on_asking_uses_up_its_address(
@@ -172,7 +172,7 @@ def test_a_spent_organization_that_goes_on_asking_uses_up_its_address(
     settings.HALO_RATE_IP = Limit(4, 60)
     assert mcp.call("setup_get_jwt_sample").status == 200
     for _ in range(3):
-        refused(mcp.call("setup_get_jwt_sample"), "organization", 1)
+        assert_refused(mcp.call("setup_get_jwt_sample"), "organization", 1)
     rows = ActionExecution.objects.count()
     assert mcp.call("setup_get_jwt_sample").status == 429
     assert mcp.call("setup_get_jwt_sample").status == 429
@@ -183,9 +183,9 @@ def test_a_spent_organization_that_goes_on_asking_uses_up_its_address(
 def test_the_record_says_which_limit_it_was(mcp: McpClient, settings: Any, limit: str) -> None:
     setting = {"token": "HALO_RATE_OTHER", "ip": "HALO_RATE_IP"}[limit]
     setattr(settings, setting, Limit(1, 60))
-    other = McpClient(granted().token()) if limit == "ip" else mcp
+    other = McpClient(make_grant().token()) if limit == "ip" else mcp
     assert mcp.request("ping").status == 200
-    refused(other.request("ping"), limit, 1)
+    assert_refused(other.request("ping"), limit, 1)
 
 
 @pytest.fixture
@@ -207,11 +207,11 @@ def save(admin: Client, address: str, **changes: str) -> Any:
     return admin.post(address, shown_values(admin, address) | kept | changes)
 
 
-def of_organization(grant: Grant) -> str:
+def organization_url(grant: Grant) -> str:
     return row_url(grant.organization)
 
 
-def of_toggle(grant: Grant) -> str:
+def toggle_url(grant: Grant) -> str:
     toggle = ActionToggle.objects.get(agent__organization=grant.organization)
     return row_url(toggle)
 
@@ -220,27 +220,27 @@ def test_an_admin_caps_an_action_for_the_next_call_and_it_is_in_the_history(
     admin: Client, mcp: McpClient, grant: Grant
 ) -> None:
     grant.connect("crm", enabled=("find_contact",))
-    assert save(admin, of_toggle(grant), calls_per_minute="1").status_code == 302
+    assert save(admin, toggle_url(grant), calls_per_minute="1").status_code == 302
     assert find(mcp).status == 200
-    refused(find(mcp), "action", 1)
-    history = admin.get(of_toggle(grant).replace("change", "history"))
+    assert_refused(find(mcp), "action", 1)
+    history = admin.get(toggle_url(grant).replace("change", "history"))
     assert "Calls a minute" in history.content.decode()
 
 
 def test_an_admin_caps_an_organization_for_the_next_call_and_it_is_in_the_history(
     admin: Client, mcp: McpClient, grant: Grant
 ) -> None:
-    assert save(admin, of_organization(grant), calls_per_minute="1").status_code == 302
+    assert save(admin, organization_url(grant), calls_per_minute="1").status_code == 302
     assert mcp.call("setup_get_jwt_sample").status == 200
-    refused(mcp.call("setup_get_jwt_sample"), "organization", 1)
-    assert save(admin, of_organization(grant), calls_per_minute="").status_code == 302
+    assert_refused(mcp.call("setup_get_jwt_sample"), "organization", 1)
+    assert save(admin, organization_url(grant), calls_per_minute="").status_code == 302
     assert mcp.call("setup_get_jwt_sample").status == 200
-    history = admin.get(of_organization(grant).replace("change", "history"))
+    history = admin.get(organization_url(grant).replace("change", "history"))
     assert "Calls a minute" in history.content.decode()
 
 
 @pytest.mark.parametrize("typed", ["0", "-1", "1000001", "1.5", "many", "9" * 40])
-@pytest.mark.parametrize("address", [of_toggle, of_organization])
+@pytest.mark.parametrize("address", [toggle_url, organization_url])
 def test_what_can_be_no_cap_is_reported_and_not_taken(
     admin: Client, grant: Grant, address: Any, typed: str
 ) -> None:

@@ -30,7 +30,7 @@ def values(reply: Reply) -> list[str]:
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
 def test_tool_names_are_offered_to_a_review(mcp: McpClient, revision: Revision) -> None:
-    reply = complete(mcp.at(revision), REVIEW, "tool", "DOC")
+    reply = complete(mcp.with_revision(revision), REVIEW, "tool", "DOC")
     assert reply.result["completion"] == {
         "values": ["read_doc", "search_docs"],
         "total": 2,
@@ -80,7 +80,7 @@ def test_an_argument_without_completion_or_with_a_failing_one_offers_nothing(
 @pytest.mark.parametrize("ref", [TELL, BOOK, {"type": "ref/prompt", "name": "crm.greet"}])
 @pytest.mark.django_db
 def test_what_the_caller_may_not_see_is_unknown(ref: Any) -> None:
-    narrow = McpClient(grants.granted("docs:read").token())
+    narrow = McpClient(grants.make_grant("docs:read").token())
     hidden = complete(narrow, ref, "topic")
     unknown = complete(narrow, {**ref, "name": "no_such", "uri": "no://such"}, "topic")
     assert (hidden.status, hidden.code) == (200, -32602)
@@ -114,5 +114,5 @@ def test_what_the_caller_may_not_see_is_unknown(ref: Any) -> None:
 def test_params_that_do_not_fit_are_refused(
     mcp: McpClient, revision: Revision, params: Any
 ) -> None:
-    reply = mcp.at(revision).request("completion/complete", params)
+    reply = mcp.with_revision(revision).request("completion/complete", params)
     assert (reply.status, reply.code) == (200, -32602)

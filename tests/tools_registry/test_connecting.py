@@ -34,7 +34,7 @@ HELLO = site.saying({"desk": "of Acme"})
 @pytest.fixture
 def vendor(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(retry, "FIRST_DELAY", 0.001)
-    with help_desk.opened(settings) as opened:
+    with help_desk.open_desk(settings) as opened:
         opened.usual = HELLO
         yield opened
 
@@ -330,11 +330,11 @@ def test_a_check_connects_nothing_that_was_ended_meanwhile(
     fetch = outbound.fetch
     vendor.usual = site.saying({"desk": "of Acme"}, status)
 
-    def ended(*args: Any, **more: Any) -> Any:
+    def disconnect_and_fetch(*args: Any, **more: Any) -> Any:
         connecting.disconnect(page.mode)
         return fetch(*args, **more)
 
-    monkeypatch.setattr(outbound, "fetch", ended)
+    monkeypatch.setattr(outbound, "fetch", disconnect_and_fetch)
     page.act("check")
     assert (standing_of(page), READ in mcp.tool_names()) == (("not_connected", ""), False)
 

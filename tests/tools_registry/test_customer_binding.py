@@ -11,7 +11,15 @@ from audit.models import ActionExecution
 from customers import customers
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.asgi import Wire
-from tests.drivers.bound_calls import Meta, by_email, by_id, forged, rejected, row, whom
+from tests.drivers.bound_calls import (
+    Meta,
+    assert_rejected,
+    bind_email,
+    bind_forged_id,
+    bind_id,
+    row,
+    whom,
+)
 from tests.drivers.elicitation_client import (
     EVERYTHING,
     ElicitationClient,
@@ -20,7 +28,7 @@ from tests.drivers.elicitation_client import (
     response,
 )
 from tests.drivers.elicitation_client import facts as facts_on
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry.pipeline import binding
 from workspace.models import Customer
@@ -47,9 +55,9 @@ def ada(grant: Grant) -> Customer:
 def test_m01_a_call_runs_for_its_own_customer_and_the_row_says_for_whom(
     mcp: McpClient, ada: Customer, revision: Revision, keys: str
 ) -> None:
-    named = {"id": by_id(ada), "email": by_email("ada@example.com")}
+    named = {"id": bind_id(ada), "email": bind_email("ada@example.com")}
     meta = named[keys] if keys in named else {**named["id"], **named["email"]}
-    assert whom(mcp.at(revision), meta) == {
+    assert whom(mcp.with_revision(revision), meta) == {
         "id": ada.pk,
         "email": "Ada@Example.com",
         "name": "Ada",
@@ -69,7 +77,7 @@ def test_m01_a_call_with_side_effects_is_begun_and_finished_for_its_customer(
     mcp: McpClient, grant: Grant, ada: Customer
 ) -> None:
     grant.connect("crm", enabled=("create_deal",))
-    assert mcp.call("crm.create_deal", meta=by_id(ada)).facts == {"deal": "d1"}
+    assert mcp.call("crm.create_deal", meta=bind_id(ada)).facts == {"deal": "d1"}
     assert (row().outcome, row().bound_customer_id) == ("success", ada.pk)
 
 
@@ -77,68 +85,68 @@ def test_m01_a_call_with_side_effects_is_begun_and_finished_for_its_customer(
 def test_m01_a_call_that_fails_is_recorded_for_its_customer_too(
     mcp: McpClient, ada: Customer, tool: str
 ) -> None:
-    assert "error" in mcp.call(tool, {"how": "not_found"}, meta=by_id(ada)).json
+    assert "error" in mcp.call(tool, {"how": "not_found"}, meta=bind_id(ada)).json
     assert row().bound_customer_id == ada.pk
 
 
 def stale(grant: Grant) -> Meta:
     gone = grant.customer(email="gone@example.com")
-    named = by_id(gone)
+    named = bind_id(gone)
     gone.delete()
     return named
 
 
 def stale_email(grant: Grant) -> Meta:
     grant.customer(email="gone@example.com").delete()
-    return by_email("gone@example.com")
+    return bind_email("gone@example.com")
 
 
 def forged_email(_grant: Grant) -> Meta:
-    return by_email("nobody@example.com")
+    return bind_email("nobody@example.com")
 
 
 def foreign(_grant: Grant) -> Meta:
-    return by_id(granted().customer(email="theirs@example.com"))
+    return bind_id(make_grant().customer(email="theirs@example.com"))
 
 
 def foreign_email(_grant: Grant) -> Meta:
-    granted().customer(email="theirs@example.com")
-    return by_email("theirs@example.com")
+    make_grant().customer(email="theirs@example.com")
+    return bind_email("theirs@example.com")
 
 
 def disagreeing(grant: Grant) -> Meta:
     grant.customer(email="bob@example.com")
-    return {**by_id(grant.customer(email="eve@example.com")), **by_email("bob@example.com")}
+    return {**bind_id(grant.customer(email="eve@example.com")), **bind_email("bob@example.com")}
 
 
 def half_foreign(grant: Grant) -> Meta:
     """An id of another organization next to an address that both have."""
     grant.customer(email="same@example.com")
-    theirs = granted().customer(email="same@example.com")
-    return {**by_id(theirs), **by_email("same@example.com")}
+    theirs = make_grant().customer(email="same@example.com")
+    return {**bind_id(theirs), **bind_email("same@example.com")}
 
 
 def half_forged(grant: Grant) -> Meta:
-    return {**by_id(grant.customer(email="own@example.com")), **by_email("nobody@example.com")}
+    return {**bind_id(grant.customer(email="own@example.com")), **bind_email("nobody@example.com")}
 
 
-def shared(grant: Grant) -> Meta:
+def bind_shared_email(grant: Grant) -> Meta:
     grant.customer(email="same@example.com", external_id="1")
     grant.customer(email="SAME@example.com", external_id="2")
-    return by_email("same@example.com")
+    return bind_email("same@example.com")
 
 
 WRONG = [
     stale,
     stale_email,
-    forged,
+    bind_forged_id,
     forged_email,
     foreign,
     foreign_email,
     disagreeing,
     half_foreign,
     half_forged,
-    shared,
+    bind_shared_email,
 ]
 
 
@@ -147,44 +155,44 @@ def test_m02_every_wrong_binding_is_rejected_in_the_same_bytes(
     mcp: McpClient, grant: Grant, wrong: Any
 ) -> None:
     meta = wrong(grant)
-    message = rejected(mcp.call("whom", meta=meta))
-    assert message.body == rejected(mcp.call("whom", meta=forged(grant))).body
+    message = assert_rejected(mcp.call("whom", meta=meta))
+    assert message.body == assert_rejected(mcp.call("whom", meta=bind_forged_id(grant))).body
 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
 def test_m02_a_rejection_reads_the_same_at_every_revision_and_for_tools_that_ignore_it(
     mcp: McpClient, grant: Grant, revision: Revision
 ) -> None:
-    rejected(mcp.at(revision).call("echo", {"value": 1}, meta=foreign(grant)))
+    assert_rejected(mcp.with_revision(revision).call("echo", {"value": 1}, meta=foreign(grant)))
 
 
 def test_m02_a_tool_does_not_run_for_a_wrong_customer(mcp: McpClient, grant: Grant) -> None:
     grant.connect("crm", enabled=("create_deal",))
-    rejected(mcp.call("crm.create_deal", meta=foreign(grant)))
+    assert_rejected(mcp.call("crm.create_deal", meta=foreign(grant)))
     assert not ActionExecution.objects.filter(outcome__in=["success", "started"]).exists()
 
 
 def test_m02_a_customer_who_is_deleted_is_gone_on_the_next_call(
     mcp: McpClient, ada: Customer
 ) -> None:
-    meta = by_id(ada)
+    meta = bind_id(ada)
     assert whom(mcp, meta)["name"] == "Ada"
     ada.delete()
-    rejected(mcp.call("whom", meta=meta))
+    assert_rejected(mcp.call("whom", meta=meta))
 
 
 def test_m02_a_customer_who_is_changed_is_another_on_the_next_call(
     mcp: McpClient, ada: Customer
 ) -> None:
-    assert whom(mcp, by_email("ada@example.com"))["name"] == "Ada"
+    assert whom(mcp, bind_email("ada@example.com"))["name"] == "Ada"
     ada.email, ada.name = "Countess@example.com", "Lovelace"
     customers.keep(ada)
-    rejected(mcp.call("whom", meta=by_email("ada@example.com")))
-    assert whom(mcp, by_email("countess@example.com"))["name"] == "Lovelace"
+    assert_rejected(mcp.call("whom", meta=bind_email("ada@example.com")))
+    assert whom(mcp, bind_email("countess@example.com"))["name"] == "Lovelace"
 
 
 def test_m03_a_binding_of_one_call_is_none_of_the_next(mcp: McpClient, ada: Customer) -> None:
-    whom(mcp, by_id(ada))
+    whom(mcp, bind_id(ada))
     assert whom(mcp, {}) is None
     assert row().bound_customer_id == ""
 
@@ -193,7 +201,7 @@ def test_m03_a_binding_of_one_call_is_none_of_the_next(mcp: McpClient, ada: Cust
 def test_m04_an_address_is_the_same_in_either_case(
     mcp: McpClient, ada: Customer, email: str
 ) -> None:
-    assert whom(mcp, by_email(email))["id"] == ada.pk
+    assert whom(mcp, bind_email(email))["id"] == ada.pk
 
 
 LIKE_ADA = [
@@ -213,33 +221,33 @@ LIKE_ADA = [
 @pytest.mark.parametrize("email", LIKE_ADA, ids=ascii)
 @pytest.mark.usefixtures("ada")
 def test_m04_an_address_that_is_merely_like_it_is_another(mcp: McpClient, email: str) -> None:
-    rejected(mcp.call("whom", meta=by_email(email)))
+    assert_rejected(mcp.call("whom", meta=bind_email(email)))
 
 
 def test_m04_the_kelvin_sign_is_no_k(mcp: McpClient, grant: Grant) -> None:
     plain = grant.customer(email="kim@example.com")
     kelvin = grant.customer(email=f"{KELVIN}im@example.com")
-    assert whom(mcp, by_email("KIM@example.com"))["id"] == plain.pk
-    assert whom(mcp, by_email(f"{KELVIN}im@example.com"))["id"] == kelvin.pk
+    assert whom(mcp, bind_email("KIM@example.com"))["id"] == plain.pk
+    assert whom(mcp, bind_email(f"{KELVIN}im@example.com"))["id"] == kelvin.pk
 
 
 def test_m04_letters_beyond_ascii_keep_their_case(mcp: McpClient, grant: Grant) -> None:
     zoe = grant.customer(email="ZOË@example.com")
-    assert whom(mcp, by_email("zoË@example.com"))["id"] == zoe.pk
-    rejected(mcp.call("whom", meta=by_email("zoë@example.com")))
+    assert whom(mcp, bind_email("zoË@example.com"))["id"] == zoe.pk
+    assert_rejected(mcp.call("whom", meta=bind_email("zoë@example.com")))
 
 
 def test_m04_an_id_tells_two_customers_with_one_address_apart(mcp: McpClient, grant: Grant) -> None:
-    meta = shared(grant)
-    rejected(mcp.call("whom", meta=meta))
+    meta = bind_shared_email(grant)
+    assert_rejected(mcp.call("whom", meta=meta))
     second = Customer.objects.get(external_id="2")
-    assert whom(mcp, {**meta, **by_id(second)})["id"] == second.pk
+    assert whom(mcp, {**meta, **bind_id(second)})["id"] == second.pk
 
 
 def test_m04_customers_without_an_address_are_found_by_none(mcp: McpClient, grant: Grant) -> None:
     grant.customer(external_id="1")
-    rejected(mcp.call("whom", meta=by_email("")))
-    rejected(mcp.call("whom", meta={"bound_email": "", "bound_end_user_id": ""}))
+    assert_rejected(mcp.call("whom", meta=bind_email("")))
+    assert_rejected(mcp.call("whom", meta={"bound_email": "", "bound_end_user_id": ""}))
 
 
 IMPOSSIBLE: list[Any] = [
@@ -266,7 +274,7 @@ IMPOSSIBLE: list[Any] = [
 def test_m05_what_can_name_nobody_is_rejected_like_the_rest(
     mcp: McpClient, key: str, value: Any
 ) -> None:
-    rejected(mcp.call("whom", meta={key: value}))
+    assert_rejected(mcp.call("whom", meta={key: value}))
 
 
 @pytest.mark.parametrize("value", [5, None, "", "\0"], ids=ascii)
@@ -274,20 +282,20 @@ def test_m05_what_can_name_nobody_is_rejected_like_the_rest(
 def test_m05_a_good_key_does_not_save_a_bad_one(
     mcp: McpClient, ada: Customer, key: str, value: Any
 ) -> None:
-    meta = {**by_id(ada), **by_email("ada@example.com"), key: value}
-    rejected(mcp.call("whom", meta=meta))
+    meta = {**bind_id(ada), **bind_email("ada@example.com"), key: value}
+    assert_rejected(mcp.call("whom", meta=meta))
 
 
 def test_m05_an_id_is_exact(mcp: McpClient, ada: Customer) -> None:
-    rejected(mcp.call("whom", meta=by_id(ada.pk.swapcase())))
-    rejected(mcp.call("whom", meta=by_id(f"{ada.pk} ")))
-    rejected(mcp.call("whom", meta=by_id(ada.pk[:-1])))
-    rejected(mcp.call("whom", meta=by_id("user-1")))
+    assert_rejected(mcp.call("whom", meta=bind_id(ada.pk.swapcase())))
+    assert_rejected(mcp.call("whom", meta=bind_id(f"{ada.pk} ")))
+    assert_rejected(mcp.call("whom", meta=bind_id(ada.pk[:-1])))
+    assert_rejected(mcp.call("whom", meta=bind_id("user-1")))
 
 
 @pytest.mark.parametrize("method", ["tools/list", "prompts/list", "resources/list", "ping"])
 def test_m08_a_binding_means_nothing_where_nothing_runs(mcp: McpClient, method: str) -> None:
-    bound = mcp.request(method, {"_meta": by_id("u_nobody")})
+    bound = mcp.request(method, {"_meta": bind_id("u_nobody")})
     assert bound.body == mcp.request(method).body
     assert bound.status == 200
 
@@ -297,14 +305,14 @@ def test_a_read_and_a_prompt_are_bound_as_a_call_is(
     mcp: McpClient, grant: Grant, ada: Customer
 ) -> None:
     read = {"uri": RULES}
-    assert mcp.request("resources/read", {**read, "_meta": by_id(ada)}).status == 200
+    assert mcp.request("resources/read", {**read, "_meta": bind_id(ada)}).status == 200
     assert (row().method, row().bound_customer_id) == ("resources/read", ada.pk)
-    rejected(mcp.request("resources/read", {**read, "_meta": stale(grant)}))
+    assert_rejected(mcp.request("resources/read", {**read, "_meta": stale(grant)}))
 
 
 def test_what_the_gate_refuses_is_not_looked_up(mcp: McpClient, ada: Customer) -> None:
     with CaptureQueriesContext(connection) as captured:
-        reply = mcp.call("crm.create_deal", meta=by_id(ada))
+        reply = mcp.call("crm.create_deal", meta=bind_id(ada))
     assert reply.error["data"]["reason"] == "not_connected"
     assert row().bound_customer_id == ""
     assert "workspace_customer" not in str(captured.captured_queries)
@@ -313,27 +321,27 @@ def test_what_the_gate_refuses_is_not_looked_up(mcp: McpClient, ada: Customer) -
 def ask(client: McpClient, tool: str, meta: Meta, **more: Any) -> Reply:
     given = {"io.modelcontextprotocol/clientCapabilities": EVERYTHING, **meta}
     params = {"name": tool, "arguments": {}, "_meta": given}
-    return client.at(MODERN).request("tools/call", {**params, **more})
+    return client.with_revision(MODERN).request("tools/call", {**params, **more})
 
 
 def test_the_answer_to_a_question_is_bound_again(mcp: McpClient, ada: Customer) -> None:
-    first = ask(mcp, "credit", by_id(ada))
+    first = ask(mcp, "credit", bind_id(ada))
     assert row().bound_customer_id == ada.pk
     answer = {"inputResponses": {"sure": accept(sure=True)}}
     answer["requestState"] = first.result["requestState"]
-    meta = by_id(ada)
+    meta = bind_id(ada)
     ada.delete()
-    rejected(ask(mcp, "credit", meta, **answer))
+    assert_rejected(ask(mcp, "credit", meta, **answer))
 
 
 def test_on_a_stream_a_customer_who_went_meanwhile_is_rejected(
-    asked: ElicitationClient, ada: Customer
+    elicitation_client: ElicitationClient, ada: Customer
 ) -> None:
     async def script() -> Wire:
-        async with asked.call("credit", meta=by_id(ada.pk)) as wire:
+        async with elicitation_client.call("credit", meta=bind_id(ada.pk)) as wire:
             (request,) = await requests_on(wire)
-            await asked.see(ada.delete)
-            await asked.answer(request, accept(sure=True))
+            await elicitation_client.see(ada.delete)
+            await elicitation_client.answer(request, accept(sure=True))
         return wire
 
     meta_of = response(asyncio.run(script()))
@@ -342,12 +350,12 @@ def test_on_a_stream_a_customer_who_went_meanwhile_is_rejected(
 
 
 def test_on_a_stream_the_answer_is_for_the_customer_of_the_call(
-    asked: ElicitationClient, ada: Customer
+    elicitation_client: ElicitationClient, ada: Customer
 ) -> None:
     async def script() -> Wire:
-        async with asked.call("credit", meta=by_email("ada@example.com")) as wire:
+        async with elicitation_client.call("credit", meta=bind_email("ada@example.com")) as wire:
             (request,) = await requests_on(wire)
-            await asked.answer(request, accept(sure=True))
+            await elicitation_client.answer(request, accept(sure=True))
         return wire
 
     assert facts_on(asyncio.run(script())) == {"credited": ada.pk}
@@ -355,13 +363,13 @@ def test_on_a_stream_the_answer_is_for_the_customer_of_the_call(
 
 
 def test_a_caller_who_lost_the_scope_meanwhile_leaves_no_customer_in_the_row(
-    asked: ElicitationClient, grant: Grant, ada: Customer
+    elicitation_client: ElicitationClient, grant: Grant, ada: Customer
 ) -> None:
     async def script() -> Wire:
-        async with asked.call("credit", meta=by_id(ada)) as wire:
+        async with elicitation_client.call("credit", meta=bind_id(ada)) as wire:
             (request,) = await requests_on(wire)
-            await asked.see(lambda: grant.narrow("setup:read"))
-            await asked.answer(request, accept(sure=True))
+            await elicitation_client.see(lambda: grant.narrow("setup:read"))
+            await elicitation_client.answer(request, accept(sure=True))
         return wire
 
     assert response(asyncio.run(script()))["error"]["data"]["reason"] == "scope_denied"

@@ -39,7 +39,7 @@ def test_closing_the_stream_before_the_first_step_stops_it(
     mcp: McpClient, leaves: Any, outcome: str, written: list[str]
 ) -> None:
     WRITTEN.clear()
-    client = replace(mcp.at(Revision.V2026_07_28), headers={"Accept": BOTH})
+    client = replace(mcp.with_revision(Revision.V2026_07_28), headers={"Accept": BOTH})
     meta = {"_meta": {"progressToken": "p"}}
     params = client.params({"name": "write_first", "arguments": {}, **meta})
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}

@@ -184,14 +184,14 @@ def test_a_refresh_that_another_process_overtook_writes_nothing(
 
 
 @pytest.fixture
-def emptied_after(tmp_path: Path, transactional_db: None) -> Iterator[None]:  # noqa: ARG001  its order
+def empty_index_at_end(tmp_path: Path, transactional_db: None) -> Iterator[None]:  # noqa: ARG001  its order
     """Committed rows go again, with the words and entries that no flush knows of."""
     yield
     (tmp_path / "empty").mkdir()
     refresh(tmp_path / "empty")
 
 
-@pytest.mark.usefixtures("emptied_after")
+@pytest.mark.usefixtures("empty_index_at_end")
 @pytest.mark.skipif(
     "connection.vendor == 'sqlite'", reason="the test database in memory is one connection's own"
 )

@@ -21,7 +21,7 @@ def corpus() -> None:
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Write:
+def write_pages(tmp_path: Path) -> Write:
     """Index pages given by their names and Markdown."""
 
     def write(**sources: str) -> None:
@@ -32,8 +32,8 @@ def written(tmp_path: Path) -> Write:
     return write
 
 
-def test_a_hit_names_its_page_and_its_section(written: Write) -> None:
-    written(tokens="# Tokens\n\nThey expire.\n\n## Ending one\n\nRevoke it **at once**.\n")
+def test_a_hit_names_its_page_and_its_section(write_pages: Write) -> None:
+    write_pages(tokens="# Tokens\n\nThey expire.\n\n## Ending one\n\nRevoke it **at once**.\n")
     hits = search("revoke", 5)
     assert hits == [
         DocumentationHit("tokens", "Tokens", "Ending one", "ending-one", hits[0].snippet, 1.0)
@@ -103,34 +103,36 @@ def test_any_text_is_a_question(query: str) -> None:
     assert search(query, 3)[0].heading == "Revoking a token"
 
 
-def test_words_match_in_every_form(written: Write) -> None:
-    written(page="# Page\n\nClients are revoked.\n")
+def test_words_match_in_every_form(write_pages: Write) -> None:
+    write_pages(page="# Page\n\nClients are revoked.\n")
     assert len(search("revoking a client", 5)) == 1
 
 
 @pytest.mark.parametrize("beginning", ["int", "integ", "integrat", "integratio", "INTEGRATION"])
-def test_the_last_word_may_be_unfinished(written: Write, beginning: str) -> None:
-    written(page="# Page\n\nIntegrations act for you.\n")
+def test_the_last_word_may_be_unfinished(write_pages: Write, beginning: str) -> None:
+    write_pages(page="# Page\n\nIntegrations act for you.\n")
     hits = search(f"how many {beginning}", 5)
     assert [hit.snippet for hit in hits] == ["**Integrations** act for you."]
 
 
-def test_only_the_last_word_may_be_unfinished(written: Write) -> None:
-    written(page="# Page\n\nIntegrations act for you.\n")
+def test_only_the_last_word_may_be_unfinished(write_pages: Write) -> None:
+    write_pages(page="# Page\n\nIntegrations act for you.\n")
     assert search("integrat xyzzy", 5) == []
 
 
-def test_a_whole_word_beats_a_longer_one(written: Write) -> None:
-    written(
+def test_a_whole_word_beats_a_longer_one(write_pages: Write) -> None:
+    write_pages(
         one="# One\n\nThe login page has a login form and a login button.\n",
         two="# Two\n\nThe log of what happened is kept for a long while, and then removed.\n",
     )
     assert [hit.page for hit in search("log", 5)] == ["two", "one"]
 
 
-def test_a_title_counts_more_than_a_heading_and_a_heading_more_than_text(written: Write) -> None:
+def test_a_title_counts_more_than_a_heading_and_a_heading_more_than_text(
+    write_pages: Write,
+) -> None:
     filler = "Other words stand here. " * 4
-    written(
+    write_pages(
         text=f"# First\n\n## Part\n\n{filler} quota\n",
         heading=f"# Second\n\n## Quota\n\n{filler} more\n",
         title=f"# Quota\n\n## Part\n\n{filler} more\n",
@@ -138,25 +140,25 @@ def test_a_title_counts_more_than_a_heading_and_a_heading_more_than_text(written
     assert [hit.page for hit in search("quota", 5)] == ["title", "heading", "text"]
 
 
-def test_the_right_heading_beats_a_short_section_under_the_right_title(written: Write) -> None:
+def test_the_right_heading_beats_a_short_section_under_the_right_title(write_pages: Write) -> None:
     short = "## Where\n\nCounters live in memory or Redis."
     right = (
         "## The quota\n\n" + "Every connection has its own quota, counted again each minute. " * 4
     )
-    written(quota=f"# Quota\n\n{short}\n\n{right}\n")
+    write_pages(quota=f"# Quota\n\n{short}\n\n{right}\n")
     assert search("quota", 5)[0].heading == "The quota"
 
 
-def test_a_section_with_all_words_beats_one_that_repeats_some(written: Write) -> None:
-    written(
+def test_a_section_with_all_words_beats_one_that_repeats_some(write_pages: Write) -> None:
+    write_pages(
         some="# Some\n\nLimits and limits: limits everywhere, limits above limits.\n",
         every="# Every\n\nThis page says in passing that the monthly quota has its own limits.\n",
     )
     assert [hit.page for hit in search("monthly limits", 5)] == ["every", "some"]
 
 
-def test_words_that_stand_together_beat_the_same_words_apart(written: Write) -> None:
-    written(
+def test_words_that_stand_together_beat_the_same_words_apart(write_pages: Write) -> None:
+    write_pages(
         apart="# Page\n\nA rate is a number. Whoever counts knows that each has a limit.\n",
         joint="# Page\n\nA number is a rate limit. Whoever counts knows that each has one.\n",
     )
@@ -167,23 +169,23 @@ def test_words_that_stand_together_beat_the_same_words_apart(written: Write) -> 
     "name", ["tools/list", "hubspot.create_deal", "actions:linear:*", "-32002", "<url>", "X-Rate"]
 )
 def test_technical_names_are_found_as_they_are_written_and_by_their_parts(
-    written: Write, name: str
+    write_pages: Write, name: str
 ) -> None:
     part = "".join(letter if letter.isalnum() else " " for letter in name).split()[-1]
-    written(page=f"# Page\n\nThe name is `{name}` here.\n", other="# Other\n\nNothing.\n")
+    write_pages(page=f"# Page\n\nThe name is `{name}` here.\n", other="# Other\n\nNothing.\n")
     assert [hit.page for hit in search(name, 5)] == ["page"]
     assert [hit.page for hit in search(part, 5)] == ["page"]
 
 
-def test_a_snippet_shows_names_with_their_punctuation(written: Write) -> None:
-    written(page="# Page\n\nCall `hubspot.create_deal` & wait for <url>.\n")
+def test_a_snippet_shows_names_with_their_punctuation(write_pages: Write) -> None:
+    write_pages(page="# Page\n\nCall `hubspot.create_deal` & wait for <url>.\n")
     assert search("create deal", 1)[0].snippet == (
         "Call hubspot.**create**_**deal** & wait for <url>."
     )
 
 
-def test_a_match_in_the_title_alone_shows_the_beginning_of_the_section(written: Write) -> None:
-    written(page="# Quota\n\nIt is counted by the month.\n")
+def test_a_match_in_the_title_alone_shows_the_beginning_of_the_section(write_pages: Write) -> None:
+    write_pages(page="# Quota\n\nIt is counted by the month.\n")
     assert search("quota", 1)[0].snippet == "It is counted by the month."
 
 
@@ -209,8 +211,8 @@ def test_an_unknown_page_is_none(slug: str) -> None:
     assert read(slug) is None
 
 
-def test_pages_are_listed_by_title(written: Write) -> None:
-    written(b="# Alpha\n\n## One\n\n## Two\n", a="# Beta\n")
+def test_pages_are_listed_by_title(write_pages: Write) -> None:
+    write_pages(b="# Alpha\n\n## One\n\n## Two\n", a="# Beta\n")
     assert pages() == [("b", "Alpha"), ("a", "Beta")]
 
 

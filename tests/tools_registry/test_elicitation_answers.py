@@ -39,7 +39,7 @@ def dearer(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def ask(client: McpClient, tool: str, **more: Any) -> Reply:
     params = {"name": tool, "arguments": {}, "_meta": {CAPABILITIES: EVERYTHING}}
-    return client.at(Revision.V2026_07_28).request("tools/call", {**params, **more})
+    return client.with_revision(Revision.V2026_07_28).request("tools/call", {**params, **more})
 
 
 def again(client: McpClient, tool: str, before: Reply, answers: dict[str, Any]) -> Reply:
@@ -57,17 +57,17 @@ def test_a_yes_to_one_question_is_no_yes_to_another(mcp: McpClient, dearer: Any)
 
 
 def test_a_yes_on_a_stream_is_no_yes_to_another_question(
-    asked: ElicitationClient, dearer: Any
+    elicitation_client: ElicitationClient, dearer: Any
 ) -> None:
     async def script() -> Wire:
-        async with asked.call("pay") as wire:
+        async with elicitation_client.call("pay") as wire:
             (first,) = await requests_on(wire)
             dearer()
-            await asked.answer(first, YES["sure"])
-            await wire.until(lambda: wire.body.count(b"elicitation/create") == 2)
+            await elicitation_client.answer(first, YES["sure"])
+            await wire.wait_until(lambda: wire.body.count(b"elicitation/create") == 2)
             second = (await requests_on(wire))[-1]
             assert second["params"]["message"].startswith("Pay 1000 euros?\n")
-            await asked.answer(second, YES["sure"])
+            await elicitation_client.answer(second, YES["sure"])
         return wire
 
     assert facts(asyncio.run(script())) == {"paid": 1000}
@@ -87,15 +87,15 @@ def test_an_answer_does_not_get_younger_by_being_carried_along(
     assert late.error["code"] == -32602
 
 
-def test_only_so_many_questions_of_a_client_wait(asked: ElicitationClient) -> None:
+def test_only_so_many_questions_of_a_client_wait(elicitation_client: ElicitationClient) -> None:
     async def script() -> Wire:
-        principal = asked.client.token
+        principal = elicitation_client.client.token
         assert principal
-        async with asked.call("greet") as wire:
+        async with elicitation_client.call("greet") as wire:
             await requests_on(wire)
-            await asked.see(more_of_the_same)
-            async with asked.call("greet") as other:
-                await other.until(lambda: b"isError" in other.body)
+            await elicitation_client.see(more_of_the_same)
+            async with elicitation_client.call("greet") as other:
+                await other.wait_until(lambda: b"isError" in other.body)
                 assert b"too many unanswered questions" in other.body
             wire.gone.set()
         return wire
@@ -109,7 +109,7 @@ def more_of_the_same() -> None:
 
 
 def test_a_database_that_is_away_for_a_moment_ends_no_question(
-    asked: ElicitationClient, monkeypatch: pytest.MonkeyPatch
+    elicitation_client: ElicitationClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collect, failed = elicitation_store.collect, []
 
@@ -123,9 +123,9 @@ def test_a_database_that_is_away_for_a_moment_ends_no_question(
     monkeypatch.setattr(elicitation_store, "collect", flaky)
 
     async def script() -> Wire:
-        async with asked.call("greet") as wire:
+        async with elicitation_client.call("greet") as wire:
             (request,) = await requests_on(wire)
-            await asked.answer(request, accept(name="Ada"))
+            await elicitation_client.answer(request, accept(name="Ada"))
         return wire
 
     assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}
@@ -133,19 +133,21 @@ def test_a_database_that_is_away_for_a_moment_ends_no_question(
 
 
 def test_a_call_that_starts_late_is_asked_at_every_gate_again(
-    asked: ElicitationClient, monkeypatch: pytest.MonkeyPatch
+    elicitation_client: ElicitationClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calls, "FRESH_SECONDS", 0)
     recheck = conversation.credentials.recheck
 
-    def gone(*given: Any) -> Any:
+    def delete_and_recheck(*given: Any) -> Any:
         AccessToken.objects.all().delete()
         return recheck(*given)
 
-    monkeypatch.setattr(conversation.credentials, "recheck", gone)
+    monkeypatch.setattr(conversation.credentials, "recheck", delete_and_recheck)
 
     async def script() -> Wire:
-        async with asked.call("count_up", {"to": 1}, meta={"progressToken": "p"}) as wire:
+        async with elicitation_client.call(
+            "count_up", {"to": 1}, meta={"progressToken": "p"}
+        ) as wire:
             pass
         return wire
 

@@ -12,7 +12,7 @@ from audit.models import ActionExecution
 from mcp_protocol.errors import ProtocolError
 from mcp_protocol.revisions import Revision
 from tests.drivers import grants
-from tests.drivers.asgi import application, through
+from tests.drivers.asgi import app_transport, application
 from tests.drivers.elicitation_client import EVERYTHING, ROOTED, SAMPLED, accept, outcomes
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
@@ -31,7 +31,7 @@ Answers = dict[str, Any]
 
 @pytest.fixture
 def client(mcp: McpClient) -> McpClient:
-    return mcp.at(MODERN)
+    return mcp.with_revision(MODERN)
 
 
 def ask(
@@ -47,7 +47,7 @@ def ask(
     return client.request("tools/call", {**params, **more})
 
 
-def asked(reply: Reply) -> dict[str, Any]:
+def assert_asked(reply: Reply) -> dict[str, Any]:
     """The result of a round that asks."""
     assert reply.status == 200
     result: dict[str, Any] = reply.result
@@ -59,17 +59,17 @@ def asked(reply: Reply) -> dict[str, Any]:
 
 def again(client: McpClient, first: Reply, tool: str, answers: Answers, given: Any = None) -> Reply:
     """The same call with answers and the state that the first round gave."""
-    state = asked(first)["requestState"]
+    state = assert_asked(first)["requestState"]
     return ask(client, tool, given, inputResponses=answers, requestState=state)
 
 
 def test_a_tool_asks_by_its_result_and_answers_in_the_next_round(client: McpClient) -> None:
     first = ask(client, "greet", {"word": "Hi"})
-    (request,) = asked(first)["inputRequests"].values()
+    (request,) = assert_asked(first)["inputRequests"].values()
     assert request["method"] == "elicitation/create"
     assert request["params"]["requestedSchema"]["properties"] == {"name": {"type": "string"}}
     serving = "io.modelcontextprotocol/serverInfo"
-    assert asked(first)["_meta"][serving]["name"] == "halo-agents"
+    assert assert_asked(first)["_meta"][serving]["name"] == "halo-agents"
     second = again(client, first, "greet", {"person": accept(name="Ada")}, {"word": "Hi"})
     assert second.facts == {"greeting": "Hi, Ada"}
     assert second.result["resultType"] == "complete"
@@ -79,8 +79,8 @@ def test_a_tool_asks_by_its_result_and_answers_in_the_next_round(client: McpClie
 def test_a_second_round_knows_the_answers_of_the_first(client: McpClient) -> None:
     first = ask(client, "two_rounds")
     second = again(client, first, "two_rounds", {"first": accept(name="Ada")})
-    assert list(asked(second)["inputRequests"]) == ["second"]
-    assert asked(second)["requestState"] != asked(first)["requestState"]
+    assert list(assert_asked(second)["inputRequests"]) == ["second"]
+    assert assert_asked(second)["requestState"] != assert_asked(first)["requestState"]
     third = again(client, second, "two_rounds", {"second": accept(colour="blue")})
     assert third.facts == {"name": "Ada", "colour": "blue"}
 
@@ -89,7 +89,7 @@ def test_several_questions_go_out_at_once_and_what_is_missing_is_asked_again(
     client: McpClient,
 ) -> None:
     first = ask(client, "three_at_once")
-    methods = {key: asked["method"] for key, asked in asked(first)["inputRequests"].items()}
+    methods = {key: asked["method"] for key, asked in assert_asked(first)["inputRequests"].items()}
     assert methods == {
         "person": "elicitation/create",
         "model": "sampling/createMessage",
@@ -97,7 +97,7 @@ def test_several_questions_go_out_at_once_and_what_is_missing_is_asked_again(
     }
     some = {"person": accept(name="Ada"), "roots": ROOTED}
     second = again(client, first, "three_at_once", some)
-    assert list(asked(second)["inputRequests"]) == ["model"]
+    assert list(assert_asked(second)["inputRequests"]) == ["model"]
     third = again(client, second, "three_at_once", {"model": SAMPLED})
     assert third.facts == {"answers": {**some, "model": SAMPLED}, "state": {"asked": 3}}
 
@@ -105,7 +105,7 @@ def test_several_questions_go_out_at_once_and_what_is_missing_is_asked_again(
 def test_answers_of_keys_that_were_not_asked_are_passed_over(client: McpClient) -> None:
     first = ask(client, "publish", {"what": "news"})
     unasked = again(client, first, "publish", {"other": accept(sure=True)}, {"what": "news"})
-    assert list(asked(unasked)["inputRequests"]) == ["sure"]
+    assert list(assert_asked(unasked)["inputRequests"]) == ["sure"]
     answers = {"sure": accept(sure=True, more="x"), "other": accept(sure=False)}
     last = again(client, unasked, "publish", answers, {"what": "news"})
     assert last.facts == {"published": "news", "sure": True}
@@ -114,7 +114,7 @@ def test_answers_of_keys_that_were_not_asked_are_passed_over(client: McpClient) 
 @pytest.mark.parametrize("wrong", [12345, None, {}, accept(name=1), {"action": "yes"}], ids=str)
 def test_an_answer_that_does_not_fit_is_asked_for_again(client: McpClient, wrong: Any) -> None:
     reply = again(client, ask(client, "greet"), "greet", {"person": wrong})
-    assert list(asked(reply)["inputRequests"]) == ["person"]
+    assert list(assert_asked(reply)["inputRequests"]) == ["person"]
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
@@ -132,14 +132,14 @@ def test_answers_without_a_state_are_taken_where_nothing_changes(client: McpClie
 
 def test_a_change_is_never_made_on_answers_to_what_was_not_asked(client: McpClient) -> None:
     reply = ask(client, "publish", inputResponses={"sure": accept(sure=True)})
-    assert list(asked(reply)["inputRequests"]) == ["sure"]
+    assert list(assert_asked(reply)["inputRequests"]) == ["sure"]
     assert outcomes() == ["input_required"]
 
 
 def test_a_tool_that_keeps_a_state_gets_it_back_or_asks(client: McpClient) -> None:
     answers = {"person": accept(name="Ada"), "model": SAMPLED, "roots": ROOTED}
     bare = ask(client, "three_at_once", inputResponses=answers)
-    assert len(asked(bare)["inputRequests"]) == 3
+    assert len(assert_asked(bare)["inputRequests"]) == 3
     assert again(client, bare, "three_at_once", answers).facts["state"] == {"asked": 3}
 
 
@@ -153,7 +153,7 @@ def test_responses_are_an_object(client: McpClient, responses: Any) -> None:
 SURE = {"sure": accept(sure=True)}
 
 
-def refused(reply: Reply) -> None:
+def assert_refused(reply: Reply) -> None:
     assert (reply.status, reply.code) == (200, -32602)
     conforms(reply.json, MODERN, "JSONRPCErrorResponse")
     assert reply.error["data"]["field"] == "requestState"
@@ -176,27 +176,29 @@ def refused(reply: Reply) -> None:
     ],
 )
 def test_a_state_that_was_tampered_with_is_refused(client: McpClient, change: Any) -> None:
-    state = change(asked(ask(client, "publish"))["requestState"])
-    refused(ask(client, "publish", inputResponses=SURE, requestState=state))
+    state = change(assert_asked(ask(client, "publish"))["requestState"])
+    assert_refused(ask(client, "publish", inputResponses=SURE, requestState=state))
 
 
 def test_a_state_fits_one_call_of_one_connection(client: McpClient) -> None:
-    state = asked(ask(client, "publish", {"what": "a"}))["requestState"]
+    state = assert_asked(ask(client, "publish", {"what": "a"}))["requestState"]
     given = {"inputResponses": SURE, "requestState": state}
-    refused(ask(client, "publish", {"what": "b"}, **given))
-    refused(ask(client, "greet", {"word": "a"}, **given))
-    refused(ask(client.holding(grants.granted().token()), "publish", {"what": "a"}, **given))
+    assert_refused(ask(client, "publish", {"what": "b"}, **given))
+    assert_refused(ask(client, "greet", {"word": "a"}, **given))
+    assert_refused(
+        ask(client.holding(grants.make_grant().token()), "publish", {"what": "a"}, **given)
+    )
     assert ask(client, "publish", {"what": "a"}, **given).facts["published"] == "a"
 
 
 @pytest.mark.parametrize("key", ["bound_end_user_id", "bound_email"])
 def test_a_state_fits_one_bound_customer(client: McpClient, key: str) -> None:
-    state = asked(ask(client, "publish"))["requestState"]
+    state = assert_asked(ask(client, "publish"))["requestState"]
     bound = client.call("publish", meta={CAPABILITIES: EVERYTHING, key: "a"})
     assert bound.error["data"]["reason"] == "binding_rejected"
     meta = {CAPABILITIES: EVERYTHING, key: "a"}
     given = {"inputResponses": SURE, "requestState": state}
-    refused(
+    assert_refused(
         client.request("tools/call", {"name": "publish", "arguments": {}, "_meta": meta, **given})
     )
 
@@ -215,9 +217,9 @@ def test_a_state_that_was_sealed_for_one_customer_opens_for_no_other() -> None:
 
 def test_a_session_id_is_no_state(client: McpClient) -> None:
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x"}}
-    reply = client.at(Revision.V2025_11_25).request("initialize", params)
+    reply = client.with_revision(Revision.V2025_11_25).request("initialize", params)
     session = reply.headers["mcp-session-id"]
-    refused(ask(client, "publish", inputResponses=SURE, requestState=session))
+    assert_refused(ask(client, "publish", inputResponses=SURE, requestState=session))
 
 
 def test_a_refreshed_token_goes_on_where_the_old_one_was(client: McpClient, grant: Grant) -> None:
@@ -227,18 +229,18 @@ def test_a_refreshed_token_goes_on_where_the_old_one_was(client: McpClient, gran
 
 def test_a_state_is_over_after_the_time_that_a_person_may_take(client: McpClient) -> None:
     first = ask(client, "greet")
-    state = asked(first)["requestState"]
+    state = assert_asked(first)["requestState"]
     given = {"inputResponses": {"person": accept(name="Ada")}, "requestState": state}
     with time_machine.travel(time.time() + 590):
         assert ask(client, "greet", **given).facts
     with time_machine.travel(time.time() + 610):
-        refused(ask(client, "greet", **given))
+        assert_refused(ask(client, "greet", **given))
 
 
 def test_a_change_is_made_once_for_one_state(client: McpClient) -> None:
     first = ask(client, "publish")
     assert again(client, first, "publish", SURE).facts["sure"] is True
-    refused(again(client, first, "publish", SURE))
+    assert_refused(again(client, first, "publish", SURE))
     assert outcomes() == ["input_required", "success", "protocol_error"]
 
 
@@ -284,12 +286,12 @@ def test_what_the_client_cannot_be_asked_is_reported_as_the_capability_it_lacks(
 
 def test_a_tool_asks_what_its_client_can_be_asked(client: McpClient) -> None:
     reply = ask(client, "ask_as_it_can", capabilities={"sampling": {}})
-    assert list(asked(reply)["inputRequests"]) == ["model"]
+    assert list(assert_asked(reply)["inputRequests"]) == ["model"]
 
 
 def test_a_page_is_reported_without_an_id_of_its_own(client: McpClient) -> None:
     reply = ask(client, "send_to_page", capabilities={"elicitation": {"url": {}}})
-    params = asked(reply)["inputRequests"]["page"]["params"]
+    params = assert_asked(reply)["inputRequests"]["page"]["params"]
     assert set(params) == {"mode", "message", "url"}
 
 
@@ -303,7 +305,7 @@ def test_a_stream_ends_with_the_question(client: McpClient) -> None:
 
 def test_params_of_rounds_mean_nothing_before_there_were_rounds(client: McpClient) -> None:
     answers = {"person": accept(name="Ada")}
-    earlier = client.at(Revision.V2025_11_25)
+    earlier = client.with_revision(Revision.V2025_11_25)
     reply = ask(earlier, "greet", inputResponses=answers, requestState="garbage")
     assert "needs your input" in json.dumps(reply.json)
 
@@ -318,16 +320,16 @@ def test_a_state_has_a_size(client: McpClient, monkeypatch: pytest.MonkeyPatch) 
 def test_a_restarted_server_goes_on(client: McpClient) -> None:
     """Nothing of a call is kept in a process: another application, as after a restart, goes on."""
     with application() as app:
-        first = ask(client.through(through(app)), "publish")
+        first = ask(client.with_transport(app_transport(app)), "publish")
     with application() as app:
-        last = again(client.through(through(app)), first, "publish", SURE)
+        last = again(client.with_transport(app_transport(app)), first, "publish", SURE)
     assert last.facts["sure"] is True
 
 
 def test_the_gate_is_asked_in_every_round(client: McpClient, grant: Grant) -> None:
     first = ask(client, "publish")
     grant.narrow("setup:read")
-    state = asked(first)["requestState"]
+    state = assert_asked(first)["requestState"]
     reply = ask(client, "publish", inputResponses=SURE, requestState=state)
     assert reply.error["data"]["reason"] == "scope_denied"
 
@@ -344,11 +346,11 @@ def test_prompts_and_resources_ask_in_the_same_way(
 ) -> None:
     meta = {"_meta": {CAPABILITIES: EVERYTHING}}
     first = client.request(method, {**params, **meta})
-    state = asked(first)["requestState"]
+    state = assert_asked(first)["requestState"]
     given = {"inputResponses": {key: answer}, "requestState": state}
     last = client.request(method, {**params, **meta, **given})
     assert last.result["resultType"] == "complete"
     assert "lunch" in json.dumps(last.result)
-    refused(ask(client, "greet", **given))
+    assert_refused(ask(client, "greet", **given))
     lacking = client.request(method, params)
     assert (lacking.status, lacking.code) == (400, -32021)

@@ -16,11 +16,11 @@ from tests.drivers.elicitation_client import (
     SESSION,
     ElicitationClient,
     accept,
-    at,
     facts,
     outcomes,
     requests_on,
     response,
+    start_other_session,
 )
 from tests.drivers.mcp import McpClient
 from tests.drivers.schemas import conforms
@@ -35,11 +35,13 @@ NEWEST = Revision.V2025_11_25
 CANNOT = "This tool needs your input, and this client or call does not support that."
 
 
-def test_titled_choices_are_serialized_as_the_revision_requires(asked: ElicitationClient) -> None:
-    asked = at(asked, Revision.V2025_06_18)
+def test_titled_choices_are_serialized_as_the_revision_requires(
+    elicitation_client: ElicitationClient,
+) -> None:
+    elicitation_client = start_other_session(elicitation_client, Revision.V2025_06_18)
 
     async def script() -> Wire:
-        async with asked.call("choose") as wire:
+        async with elicitation_client.call("choose") as wire:
             (request,) = await requests_on(wire)
             conforms(request, Revision.V2025_06_18, "ElicitRequest")
             assert request["params"] == {
@@ -57,47 +59,51 @@ def test_titled_choices_are_serialized_as_the_revision_requires(asked: Elicitati
                     "required": ["size", "count"],
                 },
             }
-            await asked.answer(request, accept(size="l", count=2))
+            await elicitation_client.answer(request, accept(size="l", count=2))
         return wire
 
     assert facts(asyncio.run(script())) == {"size": "l", "count": 2}
 
 
-def test_a_page_is_opened_by_clients_that_say_they_can(asked: ElicitationClient) -> None:
-    asked = at(asked, NEWEST, {"elicitation": {"url": {}}})
+def test_a_page_is_opened_by_clients_that_say_they_can(
+    elicitation_client: ElicitationClient,
+) -> None:
+    elicitation_client = start_other_session(
+        elicitation_client, NEWEST, {"elicitation": {"url": {}}}
+    )
 
     async def script() -> Wire:
-        async with asked.call("send_to_page") as wire:
+        async with elicitation_client.call("send_to_page") as wire:
             (request,) = await requests_on(wire)
             conforms(request["params"], NEWEST, "ElicitRequestURLParams")
             assert request["params"]["elicitationId"]
-            await asked.answer(request, {"action": "accept"})
+            await elicitation_client.answer(request, {"action": "accept"})
         return wire
 
     assert facts(asyncio.run(script())) == {"page": {"action": "accept"}}
 
 
-def test_a_tool_learns_what_its_client_can_be_asked(asked: ElicitationClient) -> None:
-    asked = at(asked, NEWEST, {"sampling": {}})
+def test_a_tool_learns_what_its_client_can_be_asked(elicitation_client: ElicitationClient) -> None:
+    elicitation_client = start_other_session(elicitation_client, NEWEST, {"sampling": {}})
 
     async def script() -> Wire:
-        async with asked.call("ask_as_it_can") as wire:
+        async with elicitation_client.call("ask_as_it_can") as wire:
             (request,) = await requests_on(wire)
             conforms(request, NEWEST, "CreateMessageRequest")
-            await asked.answer(request, SAMPLED)
+            await elicitation_client.answer(request, SAMPLED)
         return wire
 
     assert facts(asyncio.run(script())) == {"model": SAMPLED}
 
 
-def test_sampling_is_older_than_forms(asked: ElicitationClient) -> None:
-    asked = at(asked, Revision.V2025_03_26)
+def test_sampling_is_older_than_forms(elicitation_client: ElicitationClient) -> None:
+    elicitation_client = start_other_session(elicitation_client, Revision.V2025_03_26)
 
     async def script() -> Wire:
-        async with asked.call("ask_model") as wire:
+        async with elicitation_client.call("ask_model") as wire:
             (request,) = await requests_on(wire)
             conforms(request, Revision.V2025_03_26, "CreateMessageRequest")
-            await asked.answer(request, SAMPLED)
+            await elicitation_client.answer(request, SAMPLED)
         return wire
 
     assert facts(asyncio.run(script())) == "Paris"
@@ -119,14 +125,16 @@ CANNOT_BE_ASKED = {
 
 @pytest.mark.parametrize("why", CANNOT_BE_ASKED, ids=str)
 def test_a_client_that_cannot_be_asked_gets_an_error_and_nothing_runs(
-    asked: ElicitationClient, why: str
+    elicitation_client: ElicitationClient, why: str
 ) -> None:
     revision, capabilities, tool, headers = CANNOT_BE_ASKED[why]
-    asked = at(asked, revision, capabilities)
-    asked.client = replace(asked.client, headers={**asked.client.headers, **headers})
+    elicitation_client = start_other_session(elicitation_client, revision, capabilities)
+    elicitation_client.client = replace(
+        elicitation_client.client, headers={**elicitation_client.client.headers, **headers}
+    )
 
     async def script() -> Wire:
-        async with asked.call(tool) as wire:
+        async with elicitation_client.call(tool) as wire:
             pass
         return wire
 
@@ -137,16 +145,18 @@ def test_a_client_that_cannot_be_asked_gets_an_error_and_nothing_runs(
     assert not Question.objects.exists()
 
 
-def test_members_of_a_batch_cannot_ask(asked: ElicitationClient) -> None:
-    client = at(asked, Revision.V2025_03_26).client
+def test_members_of_a_batch_cannot_ask(elicitation_client: ElicitationClient) -> None:
+    client = start_other_session(elicitation_client, Revision.V2025_03_26).client
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask_model"}}
     reply = client.send([call])
     assert CANNOT in reply.json[0]["error"]["message"]
 
 
-def test_a_question_that_no_client_knows_is_a_defect_of_the_tool(asked: ElicitationClient) -> None:
+def test_a_question_that_no_client_knows_is_a_defect_of_the_tool(
+    elicitation_client: ElicitationClient,
+) -> None:
     async def script() -> Wire:
-        async with asked.call("ask_nonsense") as wire:
+        async with elicitation_client.call("ask_nonsense") as wire:
             pass
         return wire
 
@@ -154,14 +164,16 @@ def test_a_question_that_no_client_knows_is_a_defect_of_the_tool(asked: Elicitat
     assert outcomes() == ["tool_error"]
 
 
-def test_answers_are_charged_as_other_requests(asked: ElicitationClient, settings: Any) -> None:
+def test_answers_are_charged_as_other_requests(
+    elicitation_client: ElicitationClient, settings: Any
+) -> None:
     settings.HALO_RATE_OTHER = Limit(1, 60)
 
     async def script() -> list[int]:
-        return [await asked.post({"jsonrpc": "2.0", "id": "ask_x", "result": {}})]
+        return [await elicitation_client.post({"jsonrpc": "2.0", "id": "ask_x", "result": {}})]
 
     assert asyncio.run(script()) == [202]
-    assert asked.client.request("ping").status == 429
+    assert elicitation_client.client.request("ping").status == 429
 
 
 @pytest.mark.django_db
@@ -182,12 +194,12 @@ def test_questions_that_nobody_answered_are_cleaned_up(settings: Any) -> None:
     ],
 )
 def test_prompts_and_resources_ask_on_a_stream_of_their_own(
-    asked: ElicitationClient, method: str, params: Any, answer: Any
+    elicitation_client: ElicitationClient, method: str, params: Any, answer: Any
 ) -> None:
     async def script() -> Wire:
-        async with asked.request(method, params) as wire:
+        async with elicitation_client.request(method, params) as wire:
             (request,) = await requests_on(wire)
-            await asked.answer(request, answer)
+            await elicitation_client.answer(request, answer)
         return wire
 
     assert "lunch" in json.dumps(response(asyncio.run(script()))["result"])
@@ -201,5 +213,5 @@ def test_prompts_and_resources_ask_on_a_stream_of_their_own(
 def test_prompts_and_resources_that_cannot_ask_say_so(
     mcp: McpClient, method: str, params: Any
 ) -> None:
-    assert CANNOT in mcp.at(NEWEST).request(method, params).error["message"]
+    assert CANNOT in mcp.with_revision(NEWEST).request(method, params).error["message"]
     assert outcomes() == ["input_required"]

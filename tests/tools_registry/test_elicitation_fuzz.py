@@ -41,7 +41,7 @@ NOTHING_ELSE = {200, 202, 400}
 
 
 @pytest.fixture(autouse=True)
-def _unlimited(settings: Any) -> None:
+def _high_limits(settings: Any) -> None:
     from foundation.limits import Limit  # noqa: PLC0415  the name `settings` is hypothesis's here
 
     for name in ("HALO_RATE_TOOLS_CALL", "HALO_RATE_OTHER", "HALO_RATE_IP"):
@@ -50,7 +50,7 @@ def _unlimited(settings: Any) -> None:
 
 def call(client: McpClient, tool: str, **more: Any) -> Reply:
     params = {"name": tool, "arguments": {}, "_meta": {CAPABILITIES: ALL}, **more}
-    reply = client.at(Revision.V2026_07_28).request("tools/call", params)
+    reply = client.with_revision(Revision.V2026_07_28).request("tools/call", params)
     assert reply.status in NOTHING_ELSE, reply.body
     return reply
 
@@ -94,7 +94,7 @@ def test_any_change_of_a_state_is_refused(mcp: McpClient, tool: str, place: int,
     session=st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=60),
 )
 def test_any_session_id_is_passed_over(mcp: McpClient, revision: Revision, session: str) -> None:
-    reply = mcp.at(revision).request("ping", headers={"Mcp-Session-Id": session})
+    reply = mcp.with_revision(revision).request("ping", headers={"Mcp-Session-Id": session})
     assert reply.result == {}
 
 
@@ -104,7 +104,7 @@ def test_any_capabilities(mcp: McpClient, capabilities: Any) -> None:
     declared = {"_meta": {CAPABILITIES: capabilities}}
     assert call(mcp, "three_at_once", **declared).status in NOTHING_ELSE
     handshake = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {}}
-    reply = mcp.at(Revision.V2025_11_25).request("initialize", handshake)
+    reply = mcp.with_revision(Revision.V2025_11_25).request("initialize", handshake)
     assert len(reply.headers["mcp-session-id"]) < 500
 
 
@@ -119,10 +119,10 @@ def test_any_answer(
     mcp: McpClient, revision: Revision, identifier: Any, answer: Any, kind: str
 ) -> None:
     message = json.dumps({"jsonrpc": "2.0", "id": identifier, kind: answer}).encode()
-    assert mcp.at(revision).send(message).status in {202, 400}
+    assert mcp.with_revision(revision).send(message).status in {202, 400}
 
 
 @RELAXED
 @given(revision=st.sampled_from(HANDSHAKE), params=ANY_JSON.filter(lambda v: isinstance(v, dict)))
 def test_any_cancellation(mcp: McpClient, revision: Revision, params: Any) -> None:
-    assert mcp.at(revision).notify("notifications/cancelled", params).status == 202
+    assert mcp.with_revision(revision).notify("notifications/cancelled", params).status == 202

@@ -19,11 +19,11 @@ from tests.drivers.elicitation_client import (
     SAMPLED,
     ElicitationClient,
     accept,
-    at,
     facts,
     outcomes,
     requests_on,
     response,
+    start_other_session,
 )
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import events_in
@@ -42,18 +42,18 @@ CANNOT = "This tool needs your input, and this client or call does not support t
 
 @pytest.mark.parametrize("revision", FORMS, ids=str)
 def test_a_question_goes_out_on_the_stream_and_the_call_goes_on_with_the_answer(
-    asked: ElicitationClient, revision: Revision
+    elicitation_client: ElicitationClient, revision: Revision
 ) -> None:
-    asked = at(asked, revision)
+    elicitation_client = start_other_session(elicitation_client, revision)
 
     async def script() -> Wire:
-        async with asked.call("greet", {"word": "Hi"}) as wire:
+        async with elicitation_client.call("greet", {"word": "Hi"}) as wire:
             (request,) = await requests_on(wire)
             conforms(request, revision, "JSONRPCRequest")
             conforms(request, revision, "ElicitRequest")
             assert request["params"]["message"] == "Who are you?\n\nAnswer within 10 minutes."
-            assert await asked.see(outcomes) == ["input_required"]
-            assert await asked.answer(request, accept(name="Ada")) == 202
+            assert await elicitation_client.see(outcomes) == ["input_required"]
+            assert await elicitation_client.answer(request, accept(name="Ada")) == 202
         return wire
 
     wire = asyncio.run(script())
@@ -64,19 +64,21 @@ def test_a_question_goes_out_on_the_stream_and_the_call_goes_on_with_the_answer(
     assert not Question.objects.exists()
 
 
-def test_a_change_is_begun_again_in_each_round(asked: ElicitationClient) -> None:
+def test_a_change_is_begun_again_in_each_round(elicitation_client: ElicitationClient) -> None:
     async def script() -> Wire:
-        async with asked.call("publish", {"what": "news"}) as wire:
+        async with elicitation_client.call("publish", {"what": "news"}) as wire:
             (request,) = await requests_on(wire)
-            assert await asked.see(outcomes) == ["input_required"]
-            await asked.answer(request, accept(sure=True))
+            assert await elicitation_client.see(outcomes) == ["input_required"]
+            await elicitation_client.answer(request, accept(sure=True))
         return wire
 
     assert facts(asyncio.run(script())) == {"published": "news", "sure": True}
     assert outcomes() == ["input_required", "success"]
 
 
-def test_several_questions_wait_for_all_their_answers(asked: ElicitationClient) -> None:
+def test_several_questions_wait_for_all_their_answers(
+    elicitation_client: ElicitationClient,
+) -> None:
     results = {
         "elicitation/create": accept(name="Ada"),
         "sampling/createMessage": SAMPLED,
@@ -84,11 +86,11 @@ def test_several_questions_wait_for_all_their_answers(asked: ElicitationClient) 
     }
 
     async def script() -> Wire:
-        async with asked.call("three_at_once") as wire:
+        async with elicitation_client.call("three_at_once") as wire:
             requests = await requests_on(wire, 3)
             assert len({request["id"] for request in requests}) == 3
             for request in requests:
-                await asked.answer(request, results[request["method"]])
+                await elicitation_client.answer(request, results[request["method"]])
         return wire
 
     message = facts(asyncio.run(script()))
@@ -96,14 +98,16 @@ def test_several_questions_wait_for_all_their_answers(asked: ElicitationClient) 
     assert message == {"answers": answers, "state": {"asked": 3}}
 
 
-def test_a_second_round_knows_the_answers_of_the_first(asked: ElicitationClient) -> None:
+def test_a_second_round_knows_the_answers_of_the_first(
+    elicitation_client: ElicitationClient,
+) -> None:
     async def script() -> Wire:
-        async with asked.call("two_rounds") as wire:
+        async with elicitation_client.call("two_rounds") as wire:
             (first,) = await requests_on(wire)
-            await asked.answer(first, accept(name="Ada"))
+            await elicitation_client.answer(first, accept(name="Ada"))
             second = (await requests_on(wire, 2))[1]
             assert second["params"]["message"].startswith("Your colour, Ada?\n")
-            await asked.answer(second, accept(colour="blue"))
+            await elicitation_client.answer(second, accept(colour="blue"))
         return wire
 
     assert facts(asyncio.run(script())) == {"name": "Ada", "colour": "blue"}
@@ -111,11 +115,13 @@ def test_a_second_round_knows_the_answers_of_the_first(asked: ElicitationClient)
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_a_person_who_declines_ends_the_call(asked: ElicitationClient, action: str) -> None:
+def test_a_person_who_declines_ends_the_call(
+    elicitation_client: ElicitationClient, action: str
+) -> None:
     async def script() -> Wire:
-        async with asked.call("publish") as wire:
+        async with elicitation_client.call("publish") as wire:
             (request,) = await requests_on(wire)
-            await asked.answer(request, {"action": action})
+            await elicitation_client.answer(request, {"action": action})
         return wire
 
     result = response(asyncio.run(script()))["result"]
@@ -140,40 +146,40 @@ def test_a_person_who_declines_ends_the_call(asked: ElicitationClient, action: s
     ids=str,
 )
 def test_an_answer_that_does_not_fit_is_asked_for_again(
-    asked: ElicitationClient, wrong: Any
+    elicitation_client: ElicitationClient, wrong: Any
 ) -> None:
     async def script() -> Wire:
-        async with asked.call("greet") as wire:
+        async with elicitation_client.call("greet") as wire:
             (first,) = await requests_on(wire)
-            await asked.answer(first, wrong)
+            await elicitation_client.answer(first, wrong)
             second = (await requests_on(wire, 2))[1]
             assert second["id"] != first["id"]
-            await asked.answer(second, accept(name="Ada"))
+            await elicitation_client.answer(second, accept(name="Ada"))
         return wire
 
     assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}
 
 
 def test_a_client_that_never_answers_sensibly_is_not_asked_for_ever(
-    asked: ElicitationClient, monkeypatch: pytest.MonkeyPatch
+    elicitation_client: ElicitationClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conversation, "MAX_QUESTIONS", 2)
 
     async def script() -> Wire:
-        async with asked.call("greet") as wire:
+        async with elicitation_client.call("greet") as wire:
             for place in range(2):
-                await asked.answer((await requests_on(wire, place + 1))[place], {})
+                await elicitation_client.answer((await requests_on(wire, place + 1))[place], {})
         return wire
 
     assert "too many questions" in json.dumps(response(asyncio.run(script()))["result"])
     assert outcomes() == ["input_required"] * 3 + ["tool_error"]
 
 
-def test_a_client_that_refuses_to_ask_ends_the_call(asked: ElicitationClient) -> None:
+def test_a_client_that_refuses_to_ask_ends_the_call(elicitation_client: ElicitationClient) -> None:
     async def script() -> Wire:
-        async with asked.call("publish") as wire:
+        async with elicitation_client.call("publish") as wire:
             (request,) = await requests_on(wire)
-            assert await asked.refuse(request) == 202
+            assert await elicitation_client.refuse(request) == 202
         return wire
 
     assert response(asyncio.run(script()))["result"]["isError"] is True
@@ -181,67 +187,74 @@ def test_a_client_that_refuses_to_ask_ends_the_call(asked: ElicitationClient) ->
     assert ActionExecution.objects.latest("id").reason == "not_answered"
 
 
-def test_nobody_answers_for_another(asked: ElicitationClient) -> None:
-    stranger = replace(asked.client, token=grants.granted().token())
+def test_nobody_answers_for_another(elicitation_client: ElicitationClient) -> None:
+    stranger = replace(elicitation_client.client, token=grants.make_grant().token())
 
     async def script() -> Wire:
-        async with asked.call("greet") as wire:
+        async with elicitation_client.call("greet") as wire:
             (request,) = await requests_on(wire)
-            assert await asked.answer(request, accept(name="Mallory"), stranger) == 202
-            assert await asked.answer({"id": "ask_unknown"}, accept(name="Mallory")) == 202
-            assert await asked.answer({"id": 9}, accept(name="Mallory")) == 202
-            assert await asked.answer(request, accept(name="Ada")) == 202
+            assert await elicitation_client.answer(request, accept(name="Mallory"), stranger) == 202
+            assert (
+                await elicitation_client.answer({"id": "ask_unknown"}, accept(name="Mallory"))
+                == 202
+            )
+            assert await elicitation_client.answer({"id": 9}, accept(name="Mallory")) == 202
+            assert await elicitation_client.answer(request, accept(name="Ada")) == 202
         return wire
 
     assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}
 
 
 def test_of_two_answers_the_first_counts(
-    asked: ElicitationClient, monkeypatch: pytest.MonkeyPatch
+    elicitation_client: ElicitationClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conversation, "CHECK_SECONDS", 0.3)
 
     async def script() -> Wire:
-        async with asked.call("greet") as wire:
+        async with elicitation_client.call("greet") as wire:
             (request,) = await requests_on(wire)
-            await asked.answer(request, accept(name="Ada"))
-            await asked.answer(request, accept(name="Bob"))
-        assert await asked.answer(request, accept(name="Late")) == 202
+            await elicitation_client.answer(request, accept(name="Ada"))
+            await elicitation_client.answer(request, accept(name="Bob"))
+        assert await elicitation_client.answer(request, accept(name="Late")) == 202
         return wire
 
     assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}
 
 
 def test_an_answer_that_is_too_large_is_refused_recorded_and_may_come_again(
-    asked: ElicitationClient,
+    elicitation_client: ElicitationClient,
 ) -> None:
     async def script() -> Wire:
-        async with asked.call("greet") as wire:
+        async with elicitation_client.call("greet") as wire:
             (request,) = await requests_on(wire)
             large = {"jsonrpc": "2.0", "id": request["id"], "result": accept(name="x" * 300_000)}
-            refused = await asked.refused(large)
+            refused = await elicitation_client.send_refused(large)
             assert (refused.status, refused.code) == (413, -32600)
             assert refused.error["message"] == "The response exceeds 262144 bytes."
-            assert await asked.answer(request, accept(name="Ada")) == 202
+            assert await elicitation_client.answer(request, accept(name="Ada")) == 202
         return wire
 
     assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}
     assert outcomes() == ["input_required", "protocol_error", "success"]
 
 
-def test_a_call_that_waits_keeps_no_more_of_meta_than_it_needs(asked: ElicitationClient) -> None:
+def test_a_call_that_waits_keeps_no_more_of_meta_than_it_needs(
+    elicitation_client: ElicitationClient,
+) -> None:
     def waiting() -> dict[int, Invocation]:
         return {id(one): one for one in gc.get_objects() if type(one) is Invocation}
 
     async def script() -> None:
         # Those of other tests, which nobody has come to collect yet, waited with other keys.
         earlier = waiting()
-        async with asked.call("greet", meta={"x": "y" * 1000, "progressToken": "p"}) as wire:
+        async with elicitation_client.call(
+            "greet", meta={"x": "y" * 1000, "progressToken": "p"}
+        ) as wire:
             (request,) = await requests_on(wire)
             suspended = [one for key, one in waiting().items() if key not in earlier]
             assert suspended
             assert all(one.binding == {} for one in suspended)
-            await asked.answer(request, accept(name="Ada"))
+            await elicitation_client.answer(request, accept(name="Ada"))
 
     asyncio.run(script())
 
@@ -253,15 +266,15 @@ def progress_of(wire: Wire) -> list[dict[str, Any]]:
 
 
 def test_a_call_that_waits_for_a_person_reports_progress_where_a_token_was_given(
-    asked: ElicitationClient,
+    elicitation_client: ElicitationClient,
 ) -> None:
     """Clients give up on a call that is silent: 60 seconds are usual."""
 
     async def script() -> Wire:
-        async with asked.call("greet", meta={"progressToken": "p"}) as wire:
+        async with elicitation_client.call("greet", meta={"progressToken": "p"}) as wire:
             (request,) = await requests_on(wire)
-            await wire.until(lambda: len(progress_of(wire)) >= 3)
-            await asked.answer(request, accept(name="Ada"))
+            await wire.wait_until(lambda: len(progress_of(wire)) >= 3)
+            await elicitation_client.answer(request, accept(name="Ada"))
         return wire
 
     wire = asyncio.run(script())
@@ -273,34 +286,38 @@ def test_a_call_that_waits_for_a_person_reports_progress_where_a_token_was_given
     assert facts(wire) == {"greeting": "Hello, Ada"}
 
 
-def test_a_call_that_waits_without_a_token_reports_no_progress(asked: ElicitationClient) -> None:
+def test_a_call_that_waits_without_a_token_reports_no_progress(
+    elicitation_client: ElicitationClient,
+) -> None:
     async def script() -> Wire:
-        async with asked.call("greet") as wire:
+        async with elicitation_client.call("greet") as wire:
             (request,) = await requests_on(wire)
             await asyncio.sleep(0.1)
-            await asked.answer(request, accept(name="Ada"))
+            await elicitation_client.answer(request, accept(name="Ada"))
         return wire
 
     assert progress_of(asyncio.run(script())) == []
 
 
 def test_nobody_waits_longer_than_the_time_that_a_person_may_take(
-    asked: ElicitationClient, settings: Any
+    elicitation_client: ElicitationClient, settings: Any
 ) -> None:
     async def script() -> Wire:
         settings.HALO_ASK_SECONDS = 0.05
-        async with asked.call("publish") as wire:
+        async with elicitation_client.call("publish") as wire:
             (request,) = await requests_on(wire)
-        assert await asked.answer(request, accept(sure=True)) == 202
+        assert await elicitation_client.answer(request, accept(sure=True)) == 202
         return wire
 
     assert "not answered in time" in json.dumps(response(asyncio.run(script())))
     assert outcomes() == ["input_required", "tool_error"]
 
 
-def test_a_client_that_leaves_while_it_is_asked_has_cancelled(asked: ElicitationClient) -> None:
+def test_a_client_that_leaves_while_it_is_asked_has_cancelled(
+    elicitation_client: ElicitationClient,
+) -> None:
     async def script() -> Wire:
-        async with asked.call("publish") as wire:
+        async with elicitation_client.call("publish") as wire:
             await requests_on(wire)
             wire.gone.set()
         return wire
@@ -311,7 +328,7 @@ def test_a_client_that_leaves_while_it_is_asked_has_cancelled(asked: Elicitation
 
 
 def test_a_token_that_has_ended_meanwhile_runs_nothing(
-    asked: ElicitationClient, grant: Grant
+    elicitation_client: ElicitationClient, grant: Grant
 ) -> None:
     def end_and_answer(question_id: str) -> None:
         grant.revoke()
@@ -320,9 +337,9 @@ def test_a_token_that_has_ended_meanwhile_runs_nothing(
         )
 
     async def script() -> Wire:
-        async with asked.call("publish") as wire:
+        async with elicitation_client.call("publish") as wire:
             (request,) = await requests_on(wire)
-            await asked.see(partial(end_and_answer, request["id"]))
+            await elicitation_client.see(partial(end_and_answer, request["id"]))
         return wire
 
     assert "no longer valid" in json.dumps(response(asyncio.run(script())))
@@ -330,12 +347,12 @@ def test_a_token_that_has_ended_meanwhile_runs_nothing(
 
 
 def test_a_call_whose_token_ends_while_it_waits_ends_without_an_answer(
-    asked: ElicitationClient, grant: Grant
+    elicitation_client: ElicitationClient, grant: Grant
 ) -> None:
     async def script() -> Wire:
-        async with asked.call("publish") as wire:
+        async with elicitation_client.call("publish") as wire:
             await requests_on(wire)
-            await asked.see(grant.revoke)
+            await elicitation_client.see(grant.revoke)
         return wire
 
     assert "no longer valid" in json.dumps(response(asyncio.run(script())))
@@ -344,24 +361,26 @@ def test_a_call_whose_token_ends_while_it_waits_ends_without_an_answer(
 
 
 def test_the_gate_is_asked_again_before_the_call_goes_on(
-    asked: ElicitationClient, grant: Grant
+    elicitation_client: ElicitationClient, grant: Grant
 ) -> None:
     async def script() -> Wire:
-        async with asked.call("publish") as wire:
+        async with elicitation_client.call("publish") as wire:
             (request,) = await requests_on(wire)
-            await asked.see(partial(grant.narrow, "setup:read"))
-            await asked.answer(request, accept(sure=True))
+            await elicitation_client.see(partial(grant.narrow, "setup:read"))
+            await elicitation_client.answer(request, accept(sure=True))
         return wire
 
     assert response(asyncio.run(script()))["error"]["data"]["reason"] == "scope_denied"
     assert outcomes() == ["input_required", "refused"]
 
 
-def test_what_a_streaming_tool_says_goes_out_around_its_question(asked: ElicitationClient) -> None:
+def test_what_a_streaming_tool_says_goes_out_around_its_question(
+    elicitation_client: ElicitationClient,
+) -> None:
     async def script() -> Wire:
-        async with asked.call("report_and_ask", meta={"progressToken": "p"}) as wire:
+        async with elicitation_client.call("report_and_ask", meta={"progressToken": "p"}) as wire:
             (request,) = await requests_on(wire)
-            await asked.answer(request, accept(name="Ada"))
+            await elicitation_client.answer(request, accept(name="Ada"))
         return wire
 
     wire = asyncio.run(script())
@@ -372,16 +391,20 @@ def test_what_a_streaming_tool_says_goes_out_around_its_question(asked: Elicitat
     assert facts(wire) == {"name": "Ada"}
 
 
-def test_a_cancelled_call_stops_asking_and_answers_nothing(asked: ElicitationClient) -> None:
+def test_a_cancelled_call_stops_asking_and_answers_nothing(
+    elicitation_client: ElicitationClient,
+) -> None:
     async def script() -> Wire:
-        async with asked.call("publish") as wire:
+        async with elicitation_client.call("publish") as wire:
             (request,) = await requests_on(wire)
             # What a notice does that another process has posted.
             (topic,) = [
-                name for name in asked.app._subscriptions._by_topic if name.startswith("cancel:")
+                name
+                for name in elicitation_client.app._subscriptions._by_topic
+                if name.startswith("cancel:")
             ]
-            asked.app._subscriptions._notify(topic)
-            await asked.answer(request, accept(sure=True))
+            elicitation_client.app._subscriptions._notify(topic)
+            await elicitation_client.answer(request, accept(sure=True))
         return wire
 
     wire = asyncio.run(script())
@@ -389,12 +412,14 @@ def test_a_cancelled_call_stops_asking_and_answers_nothing(asked: ElicitationCli
     assert outcomes() == ["input_required", "cancelled"]
 
 
-def test_notifications_that_may_have_been_missed_cancel_nothing(asked: ElicitationClient) -> None:
+def test_notifications_that_may_have_been_missed_cancel_nothing(
+    elicitation_client: ElicitationClient,
+) -> None:
     async def script() -> Wire:
-        async with asked.call("greet") as wire:
+        async with elicitation_client.call("greet") as wire:
             (request,) = await requests_on(wire)
-            asked.app._subscriptions._notify(None)
-            await asked.answer(request, accept(name="Ada"))
+            elicitation_client.app._subscriptions._notify(None)
+            await elicitation_client.answer(request, accept(name="Ada"))
         return wire
 
     assert facts(asyncio.run(script())) == {"greeting": "Hello, Ada"}

@@ -12,10 +12,10 @@ import httpx2
 import pytest
 
 from mcp_protocol.revisions import Revision
-from tests.drivers.elicitation_client import EVERYTHING, accept, in_session
+from tests.drivers.elicitation_client import EVERYTHING, accept, start_session
 from tests.drivers.fixture_server import Laboratory, second_server
 from tests.drivers.fixture_tools import begun_mark
-from tests.drivers.mcp import McpClient, Reply, over_http
+from tests.drivers.mcp import McpClient, Reply, http_transport
 from tools_registry.endpoint.streams.conversation import CHECK_SECONDS
 
 pytestmark = pytest.mark.process
@@ -44,20 +44,22 @@ def other(running: Laboratory, second_laboratory: Laboratory) -> Laboratory:
 
 @pytest.fixture
 def client(running: Laboratory) -> McpClient:
-    return in_session(McpClient(running.token, transport=over_http(running.server.mcp_url)), NEWEST)
+    return start_session(
+        McpClient(running.token, transport=http_transport(running.server.mcp_url)), NEWEST
+    )
 
 
-def at_another(client: McpClient, other: Laboratory) -> McpClient:
-    return client.through(over_http(other.server.mcp_url))
+def client_of_other(client: McpClient, other: Laboratory) -> McpClient:
+    return client.with_transport(http_transport(other.server.mcp_url))
 
 
-class Answer:
+class EventAnswer:
     """The events of one answer, as they come, without progress that says how long it waits."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._lines = response.iter_lines()
 
-    def __iter__(self) -> "Answer":
+    def __iter__(self) -> "EventAnswer":
         return self
 
     def __next__(self) -> Any:
@@ -76,7 +78,7 @@ def _waits(event: Any) -> bool:
 @contextmanager
 def calling(
     where: Laboratory, client: McpClient, tool: str, arguments: Any = None
-) -> Iterator[Answer]:
+) -> Iterator[EventAnswer]:
     """A call whose answer is still coming; leaving the block hangs up."""
     params = {"name": tool, "arguments": arguments or {}, "_meta": {"progressToken": "p"}}
     message = {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params}
@@ -84,7 +86,7 @@ def calling(
     headers = {key: value for key, value in given.items() if value and key != "Host"}
     url = where.server.mcp_url
     with httpx2.stream("POST", url, headers=headers, json=message, timeout=PROMPT) as response:
-        yield Answer(response)
+        yield EventAnswer(response)
 
 
 def answer(client: McpClient, request: Any, result: Any) -> Reply:
@@ -102,7 +104,7 @@ def test_a_question_of_one_process_is_answered_at_another(
     with calling(running, client, "greet", {"word": "Hi"}) as events:
         request = next(events)
         assert request["method"] == "elicitation/create"
-        assert answer(at_another(client, other), request, accept(name="Ada")).status == 202
+        assert answer(client_of_other(client, other), request, accept(name="Ada")).status == 202
         response = next(events)
     assert "Hi, Ada" in response["result"]["content"][0]["text"]
 
@@ -133,7 +135,7 @@ def test_a_cancelled_call_stops_at_its_next_step_and_answers_nothing(
     running: Laboratory, other: Laboratory, client: McpClient, tmp_path: Path, at: str
 ) -> None:
     awaited = tmp_path / "go"
-    canceller = client if at == "the same process" else at_another(client, other)
+    canceller = client if at == "the same process" else client_of_other(client, other)
     with calling(running, client, "write_slowly", {"file": str(awaited)}) as events:
         next(events)
         assert begun_mark(awaited).exists()
@@ -157,13 +159,13 @@ def test_a_call_that_is_cancelled_while_it_asks_asks_no_more(
 ) -> None:
     with calling(running, client, "two_rounds") as events:
         next(events)
-        at_another(client, other).notify("notifications/cancelled", {"requestId": 9})
+        client_of_other(client, other).notify("notifications/cancelled", {"requestId": 9})
         assert list(events) == []
     assert outcomes(running, "two_rounds") == ["input_required", "cancelled"]
 
 
 @dataclass(frozen=True)
-class Shutdown:
+class AskingShutdown:
     """A server process that has ended, and what it had asked its clients before."""
 
     account: Laboratory
@@ -175,28 +177,28 @@ class Shutdown:
 
 
 @pytest.fixture(scope="module")
-def shutdown(laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Shutdown:
+def shutdown(laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> AskingShutdown:
     """It stops while one client is between two rounds, and another waits for its person."""
     own = laboratory.with_account()
     key = "io.modelcontextprotocol/clientCapabilities"
     params = {"name": "publish", "arguments": {}, "_meta": {key: EVERYTHING}}
     with second_server(own, tmp_path_factory.mktemp("stopping")) as stopping:
-        transport = over_http(stopping.server.mcp_url)
+        transport = http_transport(stopping.server.mcp_url)
         first = McpClient(own.token, MODERN, transport).request("tools/call", params).result
-        session = in_session(McpClient(own.token, transport=transport), NEWEST)
+        session = start_session(McpClient(own.token, transport=transport), NEWEST)
         with calling(stopping, session, "greet") as events:
             request = next(events)
             stopping.server.process.terminate()
             response = next(events)
         stopping.server.process.wait(SECONDS)
-    return Shutdown(own, params, first, session, request, response)
+    return AskingShutdown(own, params, first, session, request, response)
 
 
 def test_rounds_of_the_newest_revision_go_to_any_process_and_outlive_them(
-    shutdown: Shutdown,
+    shutdown: AskingShutdown,
 ) -> None:
     url = shutdown.account.server.mcp_url
-    client = McpClient(shutdown.account.token, MODERN, over_http(url))
+    client = McpClient(shutdown.account.token, MODERN, http_transport(url))
     state = shutdown.first["requestState"]
     given = {"inputResponses": {"sure": accept(sure=True)}, "requestState": state}
     last = client.request("tools/call", {**shutdown.params, **given})
@@ -204,8 +206,8 @@ def test_rounds_of_the_newest_revision_go_to_any_process_and_outlive_them(
     assert client.request("tools/call", {**shutdown.params, **given}).code == -32602
 
 
-def test_a_server_that_stops_while_it_waits_for_a_person_says_so(shutdown: Shutdown) -> None:
+def test_a_server_that_stops_while_it_waits_for_a_person_says_so(shutdown: AskingShutdown) -> None:
     assert "Try again." in shutdown.response["result"]["content"][0]["text"]
-    elsewhere = shutdown.session.through(over_http(shutdown.account.server.mcp_url))
+    elsewhere = shutdown.session.with_transport(http_transport(shutdown.account.server.mcp_url))
     assert answer(elsewhere, shutdown.request, accept(name="Ada")).status == 202
     assert outcomes(shutdown.account, "greet") == ["input_required", "tool_error"]

@@ -25,7 +25,7 @@ SERVER = "http://127.0.0.1:8000/.well-known/oauth-authorization-server"
 CHALLENGE = f'Bearer realm="halo-mcp", resource_metadata="{METADATA}", as_uri="{SERVER}"'
 
 
-def sent_with(*authorization: str, query: str = "", cookie: str = "") -> Reply:
+def send_with(*authorization: str, query: str = "", cookie: str = "") -> Reply:
     """A ping with Authorization headers as they are, also several."""
     headers = [("Host", HOST), ("Content-Type", "application/json")]
     headers += [("Authorization", value) for value in authorization]
@@ -34,7 +34,7 @@ def sent_with(*authorization: str, query: str = "", cookie: str = "") -> Reply:
         return exchange(app, scope_of("POST", headers, query=query), [PING]).reply
 
 
-def unauthorized(reply: Reply) -> str:
+def assert_unauthorized(reply: Reply) -> str:
     """The challenge of a 401, once everything else about the answer is as it should be."""
     assert reply.status == 401
     assert reply.json["id"] is None
@@ -49,7 +49,7 @@ def unauthorized(reply: Reply) -> str:
 @pytest.mark.parametrize("header", [None, "Basic eDp5", "Bearer", "Bearer ", "Digest x"], ids=repr)
 def test_h01_who_shows_no_bearer_is_shown_where_to_sign_in(header: str | None) -> None:
     reply = McpClient().send(PING, headers={"Authorization": header})
-    assert "error=" not in unauthorized(reply)
+    assert "error=" not in assert_unauthorized(reply)
     assert SecurityEvent.objects.get().kind == "bearer_missing"
     assert not ActionExecution.objects.exists()
 
@@ -101,7 +101,7 @@ def test_h02_h08_a_token_that_no_longer_stands_is_refused_on_the_very_next_reque
     end(grant)
     refused = mcp.send(PING)
     unknown = mcp.holding(ids.opaque("halo_at_")).send(PING)
-    assert unauthorized(refused).endswith('error="invalid_token"')
+    assert assert_unauthorized(refused).endswith('error="invalid_token"')
     # Nothing tells why: the answer is that of a token nobody ever issued.
     assert refused.body == unknown.body
     assert refused.headers["www-authenticate"] == unknown.headers["www-authenticate"]
@@ -120,9 +120,9 @@ def test_h02_strangers_are_counted_once_a_minute_and_leave_no_audit_row() -> Non
 
 def test_h04_a_token_in_the_address_is_refused_even_next_to_a_good_one(grant: Grant) -> None:
     token = grant.token()
-    assert unauthorized(sent_with(query=f"access_token={token}"))
-    both = sent_with(f"Bearer {token}", query=f"access_token={token}")
-    assert 'error="invalid_request"' in unauthorized(both)
+    assert assert_unauthorized(send_with(query=f"access_token={token}"))
+    both = send_with(f"Bearer {token}", query=f"access_token={token}")
+    assert 'error="invalid_request"' in assert_unauthorized(both)
     assert both.json["error"]["message"] == (
         "Tokens in the URL are not accepted. Send the token in the Authorization header."
     )
@@ -131,13 +131,13 @@ def test_h04_a_token_in_the_address_is_refused_even_next_to_a_good_one(grant: Gr
 
 def test_h04_a_token_in_a_form_body_is_no_bearer(grant: Grant) -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded"}
-    unauthorized(McpClient().send(f"access_token={grant.token()}".encode(), headers=form))
+    assert_unauthorized(McpClient().send(f"access_token={grant.token()}".encode(), headers=form))
 
 
 def test_h05_two_authorization_headers_are_refused(grant: Grant) -> None:
     good = f"Bearer {grant.token()}"
-    unauthorized(sent_with(good, good))
-    unauthorized(sent_with(good, "Basic eDp5"))
+    assert_unauthorized(send_with(good, good))
+    assert_unauthorized(send_with(good, "Basic eDp5"))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_h05_two_authorization_headers_are_refused(grant: Grant) -> None:
 def test_h05_the_scheme_is_read_in_any_case_and_nothing_may_follow(
     grant: Grant, form: str, status: int
 ) -> None:
-    assert sent_with(form.replace("{}", grant.token())).status == status
+    assert send_with(form.replace("{}", grant.token())).status == status
 
 
 def test_h07_a_token_is_dead_in_the_very_second_it_expires(grant: Grant) -> None:
@@ -174,7 +174,7 @@ def test_h11_a_signed_in_browser_is_a_stranger_here(grant: Grant) -> None:
     browser.force_login(grant.user)
     name = settings.SESSION_COOKIE_NAME
     cookie = f"{name}={browser.cookies[name].value}"
-    unauthorized(sent_with(cookie=cookie))
+    assert_unauthorized(send_with(cookie=cookie))
     here = {"Host": HOST}
     reply = browser.post("/api/mcp", PING, content_type="application/json", headers=here)
     assert reply.status_code == 401
@@ -191,7 +191,7 @@ def test_h13_a_session_id_of_somebody_else_means_nothing(mcp: McpClient, grant: 
     "key", ["holly_live_abcdef", "sk-abc", "halo_rt_" + "a" * 43, "halo_at_short"], ids=repr
 )
 def test_h14_other_kinds_of_credentials_are_refused(key: str) -> None:
-    assert 'error="invalid_token"' in unauthorized(McpClient(key).send(PING))
+    assert 'error="invalid_token"' in assert_unauthorized(McpClient(key).send(PING))
 
 
 def test_f08_a_call_that_runs_while_its_token_is_revoked_finishes(

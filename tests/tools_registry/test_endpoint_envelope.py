@@ -21,7 +21,7 @@ def ping(request_id: Any = 1) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request_id, "method": "ping"}
 
 
-def recorded() -> list[tuple[str, str, str]]:
+def recorded_outcomes() -> list[tuple[str, str, str]]:
     rows = ActionExecution.objects.order_by("id")
     return [(row.outcome, row.reason, row.layer) for row in rows]
 
@@ -47,7 +47,7 @@ PARSE_ERRORS = {
 def test_a_body_that_is_no_strict_json_is_a_parse_error(mcp: McpClient, body: bytes) -> None:
     reply = mcp.send(body)
     assert (reply.status, reply.code, reply.json["id"]) == (400, -32700, None)
-    assert recorded() == [("protocol_error", "rpc_32700", "protocol")]
+    assert recorded_outcomes() == [("protocol_error", "rpc_32700", "protocol")]
 
 
 INVALID_REQUESTS = {
@@ -74,13 +74,13 @@ def test_an_envelope_out_of_shape_is_an_invalid_request(
 ) -> None:
     reply = mcp.send(message)
     assert (reply.status, reply.code, reply.json["id"]) == (400, -32600, echoed)
-    assert recorded() == [("protocol_error", "rpc_32600", "protocol")]
+    assert recorded_outcomes() == [("protocol_error", "rpc_32600", "protocol")]
 
 
 @pytest.mark.parametrize("method", ["", "tools/Call", "__proto__", "a\u0000", "x" * 5000])
 def test_i10_an_unknown_method_is_not_found(mcp: McpClient, method: str) -> None:
     assert mcp.request(method).code == -32601
-    assert recorded() == [("protocol_error", "rpc_32601", "protocol")]
+    assert recorded_outcomes() == [("protocol_error", "rpc_32601", "protocol")]
 
 
 @pytest.mark.parametrize("params", [[], "x", 5, None], ids=repr)
@@ -100,7 +100,7 @@ def test_i13_a_call_without_an_id_is_accepted_and_never_run(
 def test_an_answer_of_the_client_is_accepted_and_dropped(mcp: McpClient) -> None:
     reply = mcp.send({"jsonrpc": "2.0", "id": 1, "result": {}})
     assert (reply.status, reply.body) == (202, b"")
-    assert recorded() == []
+    assert recorded_outcomes() == []
 
 
 def test_i14_each_member_of_a_batch_is_answered_and_recorded_on_its_own(mcp: McpClient) -> None:
@@ -115,7 +115,7 @@ def test_i14_each_member_of_a_batch_is_answered_and_recorded_on_its_own(mcp: Mcp
         (None, True),
         ("u", True),
     ]
-    assert recorded() == [
+    assert recorded_outcomes() == [
         ("success", "", ""),
         ("protocol_error", "rpc_32600", "protocol"),
         ("not_found", "tool_not_found", ""),
@@ -144,7 +144,7 @@ def test_i14_the_handshake_is_no_part_of_a_batch(mcp: McpClient) -> None:
 
 @pytest.mark.parametrize("revision", NO_BATCHES, ids=str)
 def test_i14_batches_exist_at_one_revision_only(mcp: McpClient, revision: Revision) -> None:
-    reply = mcp.at(revision).send([ping()])
+    reply = mcp.with_revision(revision).send([ping()])
     assert (reply.status, reply.code) == (400, -32600)
 
 
@@ -197,9 +197,9 @@ def test_i17_whatever_is_accepted_the_answer_is_json(mcp: McpClient, accept: str
 def test_i19_headers_that_differ_from_the_body_are_refused(
     mcp: McpClient, headers: dict[str, str | None]
 ) -> None:
-    reply = mcp.at(MODERN).call("search_docs", {"query": "x"}, headers=headers)
+    reply = mcp.with_revision(MODERN).call("search_docs", {"query": "x"}, headers=headers)
     assert (reply.status, reply.code) == (400, -32020)
-    assert recorded() == [("protocol_error", "rpc_32020", "protocol")]
+    assert recorded_outcomes() == [("protocol_error", "rpc_32020", "protocol")]
 
 
 @pytest.mark.usefixtures("lab")
@@ -210,10 +210,10 @@ def test_an_argument_that_stands_in_a_header_must_stand_there_the_same(
     mcp: McpClient, header: str | None, status: int
 ) -> None:
     sent = {"Mcp-Param-Region": header}
-    reply = mcp.at(MODERN).call("mirror", {"region": "eu"}, headers=sent)
+    reply = mcp.with_revision(MODERN).call("mirror", {"region": "eu"}, headers=sent)
     assert reply.status == status
     expected = ("success", "", "") if status == 200 else ("protocol_error", "rpc_32020", "protocol")
-    assert recorded() == [expected]
+    assert recorded_outcomes() == [expected]
 
 
 @pytest.mark.usefixtures("lab")
@@ -225,7 +225,7 @@ def test_an_argument_that_stands_in_a_header_must_stand_there_the_same(
 def test_a_header_that_differs_is_reported_before_what_else_is_wrong_with_the_arguments(
     mcp: McpClient, arguments: dict[str, Any], header: str
 ) -> None:
-    client = mcp.at(MODERN)
+    client = mcp.with_revision(MODERN)
     reply = client.call("mirror", arguments, headers={"Mcp-Param-Region": header})
     assert (reply.status, reply.code) == (400, -32020)
     bound = client.call("mirror", arguments, meta={"bound_email": "a@example.com"})
@@ -236,7 +236,7 @@ def test_a_header_that_differs_is_reported_before_what_else_is_wrong_with_the_ar
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
 def test_such_headers_mean_nothing_before_they_existed(mcp: McpClient, revision: Revision) -> None:
     sent = {"Mcp-Param-Region": "us"}
-    assert mcp.at(revision).call("mirror", {"region": "eu"}, headers=sent).facts == "eu"
+    assert mcp.with_revision(revision).call("mirror", {"region": "eu"}, headers=sent).facts == "eu"
 
 
 @pytest.mark.parametrize("version", ["1999-01-01", "2025-03-26, 2025-03-26", "x"])

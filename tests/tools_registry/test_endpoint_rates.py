@@ -14,7 +14,7 @@ from foundation.limits import Limit, charging
 from foundation.limits.refusals import Refusals
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.asgi import application, exchange, scope_of
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import HOST, McpClient, Reply
 
 MODERN = Revision.V2026_07_28
@@ -36,12 +36,12 @@ def ask(client: McpClient, method: str) -> Reply:
     return client.request(method, params)
 
 
-def spent(client: McpClient, method: str, times: int) -> None:
+def spend(client: McpClient, method: str, times: int) -> None:
     for _ in range(times):
         assert ask(client, method).status == 200
 
 
-def refused(reply: Reply, code: int = -32002) -> dict[str, str]:
+def assert_refused(reply: Reply, code: int = -32002) -> dict[str, str]:
     assert (reply.status, reply.code) == (429, code)
     assert reply.error["data"] == {"reason": "rate_limited", "layer": "rate_limit"}
     names = ("limit", "remaining", "reset")
@@ -55,8 +55,8 @@ def test_t01_one_more_than_the_cap_is_refused_and_names_when_to_come_back(
     mcp: McpClient, method: str, cap: int
 ) -> None:
     with time_machine.travel(NOON, tick=False):
-        spent(mcp, method, cap)
-        message = refused(ask(mcp, method))
+        spend(mcp, method, cap)
+        message = assert_refused(ask(mcp, method))
     assert (message["limit"], message["remaining"]) == (str(cap), "0")
     assert int(message["reset"]) == UNIX_NOON + int(message["retry"])
     assert 60 <= int(message["retry"]) <= 120
@@ -67,27 +67,27 @@ def test_t01_the_code_is_that_of_the_revision(
     mcp: McpClient, settings: Any, revision: Revision
 ) -> None:
     settings.HALO_RATE_TOOLS_LIST = Limit(1, 60)
-    client = mcp.at(revision)
-    spent(client, "tools/list", 1)
-    refused(ask(client, "tools/list"), -31002 if revision == MODERN else -32002)
+    client = mcp.with_revision(revision)
+    spend(client, "tools/list", 1)
+    assert_refused(ask(client, "tools/list"), -31002 if revision == MODERN else -32002)
 
 
 def test_t01_a_malformed_message_is_refused_in_the_code_of_its_header(
     mcp: McpClient, settings: Any
 ) -> None:
     settings.HALO_RATE_OTHER = Limit(1, 60)
-    client = mcp.at(MODERN)
+    client = mcp.with_revision(MODERN)
     assert client.send(b"{").status == 400
-    refused(client.send(b"{"), -31002)
+    assert_refused(client.send(b"{"), -31002)
 
 
 def test_t01_the_three_buckets_are_independent(mcp: McpClient, settings: Any) -> None:
     for name in ("TOOLS_LIST", "TOOLS_CALL", "OTHER"):
         setattr(settings, f"HALO_RATE_{name}", Limit(1, 60))
     for method in CAPS:
-        spent(mcp, method, 1)
+        spend(mcp, method, 1)
     for method in CAPS:
-        refused(ask(mcp, method))
+        assert_refused(ask(mcp, method))
 
 
 def session_around_a_call(client: McpClient) -> list[int]:
@@ -109,7 +109,7 @@ def test_a_client_with_six_requests_for_each_call_makes_all_its_calls(
 ) -> None:
     # Refusals are remembered by the clock that tests move, too.
     monkeypatch.setattr(charging, "_refusals", Refusals(now=time.time))
-    client = mcp.at(Revision.V2025_11_25)
+    client = mcp.with_revision(Revision.V2025_11_25)
     for second in range(0, 240, 40):
         # Forty sessions in twenty seconds of each forty: 60 calls a minute, in bursts.
         with time_machine.travel(UNIX_NOON + second, tick=False):
@@ -121,23 +121,23 @@ def test_a_client_with_six_requests_for_each_call_makes_all_its_calls(
 def test_a_client_with_a_session_for_each_call_is_refused_by_the_limit_of_calls(
     mcp: McpClient,
 ) -> None:
-    client = mcp.at(Revision.V2025_11_25)
+    client = mcp.with_revision(Revision.V2025_11_25)
     with time_machine.travel(NOON, tick=False):
         for _ in range(120):
             assert session_around_a_call(client) == [200, 202, 405, 200, 200, 405]
-        assert refused(ask(client, "tools/call"))["limit"] == "120"
+        assert assert_refused(ask(client, "tools/call"))["limit"] == "120"
 
 
 @pytest.mark.usefixtures("_memory")
 def test_calls_bring_a_bounded_number_of_other_messages_with_them(mcp: McpClient) -> None:
     with time_machine.travel(NOON, tick=False):
-        spent(mcp, "tools/list", 60)
-        spent(mcp, "tools/call", 20)
+        spend(mcp, "tools/list", 60)
+        spend(mcp, "tools/call", 20)
         # Two for each call beyond a quarter of the limit.
-        spent(mcp, "tools/list", 2 * (20 - 15))
-        assert refused(ask(mcp, "tools/list"))["limit"] == "60"
-        spent(mcp, "ping", 60)
-        assert refused(ask(mcp, "ping"))["limit"] == "60"
+        spend(mcp, "tools/list", 2 * (20 - 15))
+        assert assert_refused(ask(mcp, "tools/list"))["limit"] == "60"
+        spend(mcp, "ping", 60)
+        assert assert_refused(ask(mcp, "ping"))["limit"] == "60"
         assert mcp.request("resources/list").status == 429
 
 
@@ -147,16 +147,16 @@ def test_the_limit_of_an_address_counts_every_message_around_a_call(
 ) -> None:
     settings.HALO_RATE_TOOLS_LIST, settings.HALO_RATE_IP = Limit(1, 60), Limit(12, 60)
     with time_machine.travel(NOON, tick=False):
-        spent(mcp, "tools/call", 5)
-        spent(mcp, "tools/list", 7)
-        assert refused(ask(mcp, "tools/list"))["limit"] == "12"
+        spend(mcp, "tools/call", 5)
+        spend(mcp, "tools/list", 7)
+        assert assert_refused(ask(mcp, "tools/list"))["limit"] == "12"
 
 
 def test_t01_a_refused_call_is_recorded_without_its_arguments(
     mcp: McpClient, settings: Any
 ) -> None:
     settings.HALO_RATE_TOOLS_CALL = Limit(1, 60)
-    spent(mcp, "tools/call", 1)
+    spend(mcp, "tools/call", 1)
     mcp.call("search_docs", {"query": "x"})
     row = ActionExecution.objects.latest("id")
     assert (row.outcome, row.reason, row.layer) == ("rate_limited", "rate_limited", "rate_limit")
@@ -166,9 +166,9 @@ def test_t01_a_refused_call_is_recorded_without_its_arguments(
 def test_unknown_tools_and_methods_are_no_free_probes(mcp: McpClient, settings: Any) -> None:
     settings.HALO_RATE_TOOLS_CALL = settings.HALO_RATE_OTHER = Limit(1, 60)
     assert mcp.call("nope").code == -32601
-    refused(mcp.call("nope"))
+    assert_refused(mcp.call("nope"))
     assert mcp.request("nope").code == -32601
-    refused(mcp.request("nope"))
+    assert_refused(mcp.request("nope"))
 
 
 def test_an_organization_whose_flag_is_off_is_counted_all_the_same(
@@ -177,31 +177,31 @@ def test_an_organization_whose_flag_is_off_is_counted_all_the_same(
     settings.HALO_RATE_OTHER = Limit(1, 60)
     grant.switch_off("mcp_server")
     assert mcp.request("ping").status == 403
-    refused(mcp.request("ping"))
+    assert_refused(mcp.request("ping"))
 
 
 def test_t02_a_refreshed_token_shares_the_budget_of_its_family(grant: Grant, settings: Any) -> None:
     settings.HALO_RATE_OTHER = Limit(2, 60)
-    spent(McpClient(grant.token()), "ping", 1)
-    spent(McpClient(grant.token()), "ping", 1)
-    refused(ask(McpClient(grant.token()), "ping"))
+    spend(McpClient(grant.token()), "ping", 1)
+    spend(McpClient(grant.token()), "ping", 1)
+    assert_refused(ask(McpClient(grant.token()), "ping"))
 
 
 def test_t02_all_connections_of_a_person_share_four_budgets(grant: Grant, settings: Any) -> None:
     settings.HALO_RATE_OTHER = Limit(2, 60)
     clients = [McpClient(grant.another().token()) for _ in range(6)]
     for client in clients[:4]:
-        spent(client, "ping", 2)
+        spend(client, "ping", 2)
     for client in clients[4:]:
-        refused(ask(client, "ping"))
+        assert_refused(ask(client, "ping"))
     assert ActionExecution.objects.latest("id").detail == "person"
-    spent(McpClient(granted().token()), "ping", 2)
+    spend(McpClient(make_grant().token()), "ping", 2)
 
 
 def test_t02_another_consent_has_a_budget_of_its_own(grant: Grant, settings: Any) -> None:
     settings.HALO_RATE_OTHER = Limit(1, 60)
-    spent(McpClient(grant.token()), "ping", 1)
-    spent(McpClient(granted().token()), "ping", 1)
+    spend(McpClient(grant.token()), "ping", 1)
+    spend(McpClient(make_grant().token()), "ping", 1)
 
 
 def test_t08_a_batch_is_charged_one_by_one(mcp: McpClient, settings: Any) -> None:
@@ -218,7 +218,7 @@ def test_t08_a_batch_of_100_counts_100(mcp: McpClient, settings: Any) -> None:
     settings.HALO_RATE_OTHER = Limit(100, 60)
     batch = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in range(100)]
     assert all("result" in one for one in mcp.send(batch).json)
-    refused(mcp.request("ping"))
+    assert_refused(mcp.request("ping"))
 
 
 def test_t04_two_ipv4_callers_of_a_dual_stack_socket_are_two(grant: Grant, settings: Any) -> None:
@@ -226,7 +226,7 @@ def test_t04_two_ipv4_callers_of_a_dual_stack_socket_are_two(grant: Grant, setti
     token = grant.token()
     assert from_address(token, "::ffff:198.51.100.7").status == 200
     assert from_address(token, "::ffff:198.51.100.8").status == 200
-    refused(from_address(token, "198.51.100.7"))
+    assert_refused(from_address(token, "198.51.100.7"))
 
 
 @pytest.mark.django_db
@@ -244,8 +244,8 @@ def test_t07_an_address_that_asks_too_often_costs_no_statement(
     assert before[:2] in ([401, 401], [403, 403])
     assert before[2] == 429
     with CaptureQueriesContext(connection) as statements:
-        refused(stranger.request("ping"))
-        refused(stranger.at(MODERN).request("tools/list"), -31002)
+        assert_refused(stranger.request("ping"))
+        assert_refused(stranger.with_revision(MODERN).request("tools/list"), -31002)
     assert len(statements) == 0
     kinds = set(SecurityEvent.objects.values_list("kind", flat=True))
     assert len(kinds) == 2
@@ -256,12 +256,12 @@ def test_a_spent_token_that_goes_on_asking_uses_up_its_address(
     mcp: McpClient, settings: Any
 ) -> None:
     settings.HALO_RATE_OTHER, settings.HALO_RATE_IP = Limit(1, 60), Limit(4, 60)
-    spent(mcp, "ping", 1)
+    spend(mcp, "ping", 1)
     for _ in range(4):
-        refused(mcp.request("ping"))
+        assert_refused(mcp.request("ping"))
     rows = ActionExecution.objects.count()
     with CaptureQueriesContext(connection) as statements:
-        refused(mcp.request("ping"))
+        assert_refused(mcp.request("ping"))
     assert len(statements) == 0
     assert ActionExecution.objects.count() == rows
 
@@ -288,7 +288,7 @@ def test_t04_a_forwarded_address_counts_only_from_a_trusted_proxy(
     settings.HALO_RATE_IP = Limit(1, 60)
     token = grant.token()
     assert from_address(token, "198.51.100.7", forwarded).status == 200
-    refused(from_address(token, "198.51.100.7", "9.9.9.9"))
+    assert_refused(from_address(token, "198.51.100.7", "9.9.9.9"))
 
 
 def test_t04_behind_a_trusted_proxy_each_client_has_its_own_bucket(
@@ -298,7 +298,7 @@ def test_t04_behind_a_trusted_proxy_each_client_has_its_own_bucket(
     token = grant.token()
     assert from_address(token, "198.51.100.7", "1.2.3.4").status == 200
     assert from_address(token, "198.51.100.7", "1.2.3.5").status == 200
-    refused(from_address(token, "198.51.100.7", "1.2.3.4"))
+    assert_refused(from_address(token, "198.51.100.7", "1.2.3.4"))
     assert set(ActionExecution.objects.values_list("address", flat=True)) == {"1.2.3.4"}
 
 
@@ -306,7 +306,7 @@ def test_t04_addresses_of_one_ipv6_network_are_one_caller(grant: Grant, settings
     settings.HALO_RATE_IP = Limit(1, 60)
     token = grant.token()
     assert from_address(token, "2001:db8::1").status == 200
-    refused(from_address(token, "2001:db8::ffff"))
+    assert_refused(from_address(token, "2001:db8::ffff"))
     assert from_address(token, "2001:db8:0:1::1").status == 200
 
 

@@ -24,10 +24,10 @@ def revision(request: pytest.FixtureRequest) -> Revision:
 
 @pytest.fixture
 def client(mcp: McpClient, revision: Revision) -> McpClient:
-    return mcp.at(revision)
+    return mcp.with_revision(revision)
 
 
-def judged(reply: Reply, revision: Revision, definition: str) -> Any:
+def check_result(reply: Reply, revision: Revision, definition: str) -> Any:
     """The result, once both it and the envelope around it have the published shape."""
     envelope = "JSONRPCResultResponse" if revision >= Revision.V2025_11_25 else "JSONRPCResponse"
     conforms(reply.json, revision, envelope)
@@ -40,12 +40,12 @@ def test_initialize_agrees_on_the_revision_asked_for(client: McpClient, revision
     params = {**HANDSHAKE_PARAMS, "protocolVersion": revision.value}
     reply = client.request("initialize", params, headers={"MCP-Protocol-Version": None})
     assert reply.status == 200
-    assert judged(reply, revision, "InitializeResult")["protocolVersion"] == revision.value
+    assert check_result(reply, revision, "InitializeResult")["protocolVersion"] == revision.value
 
 
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
 def test_ping_is_answered_with_nothing(client: McpClient, revision: Revision) -> None:
-    assert judged(client.request("ping"), revision, "Result") == {}
+    assert check_result(client.request("ping"), revision, "Result") == {}
 
 
 def test_a_notification_is_accepted_without_a_body(client: McpClient) -> None:
@@ -54,13 +54,13 @@ def test_a_notification_is_accepted_without_a_body(client: McpClient) -> None:
 
 
 def test_the_list_has_the_shape_of_its_revision(client: McpClient, revision: Revision) -> None:
-    result = judged(client.request("tools/list"), revision, "ListToolsResult")
+    result = check_result(client.request("tools/list"), revision, "ListToolsResult")
     assert [tool["name"] for tool in result["tools"]] == BUILT_IN
 
 
 def test_a_call_has_the_shape_of_its_revision(client: McpClient, revision: Revision) -> None:
     reply = client.call("search_docs", {"query": "scopes"})
-    result = judged(reply, revision, "CallToolResult")
+    result = check_result(reply, revision, "CallToolResult")
     assert result["isError"] is False
     assert [block["type"] for block in result["content"]] == ["text"]
 
@@ -70,7 +70,7 @@ def test_facts_of_a_tool_with_an_output_schema_are_sent_twice_where_they_may_be(
     client: McpClient, revision: Revision
 ) -> None:
     reply = client.call("describe")
-    result = judged(reply, revision, "CallToolResult")
+    result = check_result(reply, revision, "CallToolResult")
     assert reply.facts == {"answer": 42}
     message = {"answer": 42} if revision >= Revision.V2025_06_18 else None
     assert result.get("structuredContent") == message
@@ -78,7 +78,7 @@ def test_facts_of_a_tool_with_an_output_schema_are_sent_twice_where_they_may_be(
 
 @pytest.mark.usefixtures("lab")
 def test_blocks_are_passed_on_as_they_are(client: McpClient, revision: Revision) -> None:
-    result = judged(client.call("draw"), revision, "CallToolResult")
+    result = check_result(client.call("draw"), revision, "CallToolResult")
     assert [block["text"] for block in result["content"]] == ["a", "b"]
 
 
@@ -97,25 +97,27 @@ def test_an_unknown_tool_is_an_error_of_its_revision(client: McpClient, revision
 
 
 def test_discovery_names_every_revision_newest_first(mcp: McpClient) -> None:
-    result = judged(mcp.at(MODERN).request("server/discover"), MODERN, "DiscoverResult")
+    result = check_result(
+        mcp.with_revision(MODERN).request("server/discover"), MODERN, "DiscoverResult"
+    )
     assert result["supportedVersions"] == [str(revision) for revision in reversed(REVISIONS)]
 
 
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
 def test_discovery_is_unknown_before_it_existed(mcp: McpClient, revision: Revision) -> None:
-    assert mcp.at(revision).request("server/discover").code == -32601
+    assert mcp.with_revision(revision).request("server/discover").code == -32601
 
 
 @pytest.mark.parametrize(
     "method", ["initialize", "ping", "logging/setLevel", "resources/subscribe"]
 )
 def test_what_the_newest_revision_removed_is_not_found(mcp: McpClient, method: str) -> None:
-    reply = mcp.at(MODERN).request(method)
+    reply = mcp.with_revision(MODERN).request(method)
     assert (reply.status, reply.code) == (404, -32601)
 
 
 def test_results_of_the_newest_revision_say_what_they_are(mcp: McpClient) -> None:
-    result = mcp.at(MODERN).request("tools/list").result
+    result = mcp.with_revision(MODERN).request("tools/list").result
     assert result["resultType"] == "complete"
     assert (result["ttlMs"], result["cacheScope"]) == (5_000, "private")
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "halo-agents"
@@ -129,7 +131,7 @@ def test_i20_initialize_offers_its_own_version_for_an_unknown_one(mcp: McpClient
 
 
 def test_nothing_needs_a_handshake_first(mcp: McpClient, revision: Revision) -> None:
-    assert mcp.at(revision).request("tools/list").status == 200
+    assert mcp.with_revision(revision).request("tools/list").status == 200
 
 
 LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
@@ -148,7 +150,7 @@ def test_a_list_is_the_same_each_time_however_an_inspector_asks(
 
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
 def test_what_is_promised_in_the_handshake_is_answered(mcp: McpClient, revision: Revision) -> None:
-    client = mcp.at(revision)
+    client = mcp.with_revision(revision)
     params = {**HANDSHAKE_PARAMS, "protocolVersion": revision.value}
     capabilities = client.request("initialize", params).result["capabilities"]
     for name, method in (("tools", "tools/list"), ("resources", "resources/list")):
@@ -161,7 +163,7 @@ def test_what_is_promised_in_the_handshake_is_answered(mcp: McpClient, revision:
 
 @pytest.mark.parametrize("revision", [Revision.V2025_11_25, MODERN], ids=str)
 def test_the_server_s_icon_is_in_the_answer_itself(mcp: McpClient, revision: Revision) -> None:
-    client = mcp.at(revision)
+    client = mcp.with_revision(revision)
     if revision == MODERN:
         meta = client.request("server/discover").result["_meta"]
         info = meta["io.modelcontextprotocol/serverInfo"]

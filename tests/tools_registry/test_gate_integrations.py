@@ -7,7 +7,7 @@ import pytest
 from audit.models import ActionExecution
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers import fixture_tools
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from tools_registry import registry
 from tools_registry.api import Tool
@@ -31,7 +31,7 @@ each_callable = pytest.mark.parametrize("tool", CALLABLE, ids=lambda tool: tool.
 each_destructive = pytest.mark.parametrize("tool", DESTRUCTIVE, ids=lambda tool: tool.name)
 
 
-def recorded() -> tuple[str, str, str]:
+def recorded_outcome() -> tuple[str, str, str]:
     row = ActionExecution.objects.latest("id")
     return row.outcome, row.reason, row.layer
 
@@ -56,10 +56,10 @@ def test_list_and_call_agree_on_every_combination_of_the_three_layers(
     if closed:
         reason, layer = closed[0]
         assert (reply.code, reply.error["data"]) == (-32002, {"reason": reason, "layer": layer})
-        assert recorded() == ("refused", reason, layer)
+        assert recorded_outcome() == ("refused", reason, layer)
     else:
         # What it came to is another matter: no vendor is there, and the arguments may lack.
-        assert recorded()[0] != "refused"
+        assert recorded_outcome()[0] != "refused"
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -86,7 +86,7 @@ def test_k05_no_scope_and_no_toggle_opens_a_destructive_action(
         assert tool.name not in mcp.tool_names()
         message = {"reason": "destructive_blocked", "layer": "destructive"}
         assert mcp.call(tool.name).error["data"] == message
-        assert recorded() == ("refused", "destructive_blocked", "destructive")
+        assert recorded_outcome() == ("refused", "destructive_blocked", "destructive")
 
 
 @pytest.mark.parametrize("switch", ["mode", "toggle"])
@@ -123,7 +123,7 @@ def test_k14_a_wildcard_of_one_integration_covers_its_actions_and_no_others(
 
 
 def test_l01_switches_of_another_organization_open_and_close_nothing_here(grant: Grant) -> None:
-    theirs = granted()
+    theirs = make_grant()
     everything_on(theirs)
     ours, other = McpClient(grant.token(EVERY_SCOPE)), McpClient(theirs.token(EVERY_SCOPE))
     for tool in CALLABLE:
@@ -136,7 +136,7 @@ def test_l01_switches_of_another_organization_open_and_close_nothing_here(grant:
 
 
 def test_l07_who_moves_to_another_organization_takes_no_token_along(grant: Grant) -> None:
-    theirs = granted()
+    theirs = make_grant()
     everything_on(theirs)
     mcp = McpClient(grant.token(EVERY_SCOPE))
     grant.membership.delete()

@@ -11,7 +11,7 @@ from audit.models import ActionExecution
 from mcp_protocol.revisions import REVISIONS, Revision
 from oauth import scopes
 from oauth.models import Authorization
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry import registry
 from tools_registry.api import Arguments, Facts, ToolContext, Toolset
@@ -32,7 +32,7 @@ COMBINATIONS = [subset for size in range(4) for subset in combinations(THREE, si
 DOCS = ["read_doc", "search_docs"]
 
 
-def recorded() -> tuple[str, str, str]:
+def recorded_outcome() -> tuple[str, str, str]:
     row = ActionExecution.objects.latest("id")
     return row.outcome, row.reason, row.layer
 
@@ -40,7 +40,7 @@ def recorded() -> tuple[str, str, str]:
 def refusal(reply: Reply, reason: str, layer: str, code: int = -32002) -> Reply:
     """The reply, once it and the audit row tell the same refusal."""
     assert (reply.code, reply.error["data"]) == (code, {"reason": reason, "layer": layer})
-    assert recorded() == ("refused", reason, layer)
+    assert recorded_outcome() == ("refused", reason, layer)
     return reply
 
 
@@ -59,7 +59,7 @@ def test_a_call_needs_all_three_layers_and_the_list_says_the_same(
         refusal(reply, *closed[0])
     else:
         assert reply.facts == {"contact": "c1"}
-        assert recorded() == ("success", "", "")
+        assert recorded_outcome() == ("success", "", "")
     assert reply.status == (403 if closed[:1] == [THREE["scope"]] else 200)
 
 
@@ -114,25 +114,25 @@ def test_k05_a_destructive_tool_is_never_listed_and_never_runs(
     assert reply.status == 200
 
 
-def without_scope(grant: Grant) -> None:
+def remove_scope(grant: Grant) -> None:
     Authorization.objects.filter(pk=grant.authorization.pk).update(scope="docs:read")
 
 
-def without_toggle(grant: Grant) -> None:
+def disable_toggle(grant: Grant) -> None:
     ActionToggle.objects.filter(agent__organization=grant.organization).update(enabled=False)
 
 
-def without_mode(grant: Grant) -> None:
+def switch_mode_off(grant: Grant) -> None:
     IntegrationMode.objects.filter(organization=grant.organization).update(actions_on=False)
 
 
-def without_connection(grant: Grant) -> None:
+def disconnect(grant: Grant) -> None:
     IntegrationMode.objects.filter(organization=grant.organization).update(
         connection=ConnectionState.NOT_CONNECTED
     )
 
 
-def without_flag(grant: Grant) -> None:
+def switch_flag_off(grant: Grant) -> None:
     grant.switch_off("mcp_server")
 
 
@@ -151,11 +151,11 @@ class Layer:
     close: Callable[[Grant], None]
 
 
-SCOPE = Layer("scope", "scope_denied", without_scope)
-TOGGLE = Layer("agent", "agent_disabled", without_toggle)
-MODE = Layer("integration", "integration_disabled", without_mode)
-CONNECTION = Layer("connection", "not_connected", without_connection)
-FLAG = Layer("flag", "feature_disabled", without_flag)
+SCOPE = Layer("scope", "scope_denied", remove_scope)
+TOGGLE = Layer("agent", "agent_disabled", disable_toggle)
+MODE = Layer("integration", "integration_disabled", switch_mode_off)
+CONNECTION = Layer("connection", "not_connected", disconnect)
+FLAG = Layer("flag", "feature_disabled", switch_flag_off)
 # The innermost first.
 LAYERS = (SCOPE, TOGGLE, MODE, CONNECTION, FLAG)
 
@@ -175,7 +175,7 @@ def test_every_layer_refuses_in_the_code_of_the_revision(
 ) -> None:
     grant.connect("crm", enabled=("find_contact",))
     layer.close(grant)
-    reply = mcp.at(revision).call("crm.find_contact")
+    reply = mcp.with_revision(revision).call("crm.find_contact")
     code = -31002 if revision == MODERN else -32002
     refusal(reply, layer.reason, layer.name, code)
     assert reply.status == (403 if layer in {SCOPE, FLAG} else 200)
@@ -197,7 +197,7 @@ def test_k01_only_a_missing_scope_is_challenged_and_says_what_to_ask_for(grant: 
 def test_p4_a_challenge_names_what_a_client_of_its_revision_has_to_request(
     grant: Grant, revision: Revision
 ) -> None:
-    reply = McpClient(grant.token("docs:read")).at(revision).call("setup_get_jwt_sample")
+    reply = McpClient(grant.token("docs:read")).with_revision(revision).call("setup_get_jwt_sample")
     scope = "setup:read" if revision == MODERN else "docs:read setup:read"
     assert f'scope="{scope}"' in reply.headers["www-authenticate"]
 
@@ -234,7 +234,7 @@ def test_k04_only_the_exact_name_is_a_tool(grant: Grant, name: str) -> None:
     grant.connect("crm", enabled=("find_contact",))
     reply = McpClient(grant.token("actions:crm:find_contact")).call(name)
     assert (reply.status, reply.code) == (200, -32601)
-    assert recorded() == ("not_found", "tool_not_found", "")
+    assert recorded_outcome() == ("not_found", "tool_not_found", "")
 
 
 @pytest.mark.parametrize("layer", [TOGGLE, MODE], ids=lambda layer: layer.reason)
@@ -315,7 +315,7 @@ def test_a_flag_that_is_off_answers_every_method_with_403(
 
 
 def test_switches_of_another_organization_open_nothing_here(mcp: McpClient) -> None:
-    granted().connect("crm", enabled=("find_contact",))
+    make_grant().connect("crm", enabled=("find_contact",))
     refusal(mcp.call("crm.find_contact"), "not_connected", "connection")
     assert "crm.find_contact" not in mcp.tool_names()
 
@@ -323,7 +323,7 @@ def test_switches_of_another_organization_open_nothing_here(mcp: McpClient) -> N
 def test_j02_a_tool_of_another_organization_looks_like_one_that_does_not_exist(
     mcp: McpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    theirs = granted()
+    theirs = make_grant()
 
     class Private:
         """A source that has one tool, for one organization."""

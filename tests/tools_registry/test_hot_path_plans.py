@@ -24,7 +24,7 @@ from tests.drivers.statements import (
     FINISH,
     SWITCHES,
     Statement,
-    asked,
+    record_statements,
 )
 
 HOT = {AUTHENTICATE, SWITCHES, CUSTOMERS, CREDENTIAL, AUDIT, FINISH}
@@ -53,11 +53,11 @@ def hot(grant: Grant, settings: Any) -> list[Statement]:
     customer = grant.customer(email="ada@example.com")
     client = McpClient(grant.token())
     token_id = AccessToken.objects.get(authorization=grant.authorization).pk
-    with help_desk.opened(settings) as vendor:
+    with help_desk.open_desk(settings) as vendor:
         vendor.script(site.saying("done"), site.saying("done"))
         help_desk.connect(grant)
         query_plans.gather_statistics()
-        with asked() as received:
+        with record_statements() as received:
             VERIFIERS[principal.ACCESS_TOKEN].recheck(token_id)
             assert client.tool_names()
             assert client.call("desk.get_ticket", meta={"bound_email": customer.email}).facts

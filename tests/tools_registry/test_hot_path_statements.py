@@ -23,9 +23,9 @@ from tests.drivers.statements import (
     CUSTOMERS,
     FINISH,
     SWITCHES,
-    asked,
-    driven,
     first_table,
+    record_driver_statements,
+    record_statements,
 )
 from tools_registry.models import ActionToggle
 from workspace.models import Organization
@@ -45,7 +45,7 @@ def _counters_elsewhere(settings: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Case:
+class CostCase:
     """A request, what it was answered, and what that may cost."""
 
     arrange: Arrange
@@ -58,7 +58,7 @@ def calling(tool: str, **arguments: Any) -> Ask:
     return lambda client: client.call(tool, arguments)
 
 
-def bound(**keys: str) -> Ask:
+def ask_with_binding(**keys: str) -> Ask:
     return lambda client: client.call(FIND, meta=keys)
 
 
@@ -70,7 +70,7 @@ def nothing(_grant: Grant, _settings: Any) -> None:
     """Nothing is arranged."""
 
 
-def connected(grant: Grant, _settings: Any) -> None:
+def connect(grant: Grant, _settings: Any) -> None:
     grant.connect("crm", enabled=("find_contact", "create_deal", "delete_contact"))
 
 
@@ -82,8 +82,8 @@ def action_off(grant: Grant, _settings: Any) -> None:
     grant.connect("crm")
 
 
-def narrowed(grant: Grant, settings: Any) -> None:
-    connected(grant, settings)
+def connect_and_narrow(grant: Grant, settings: Any) -> None:
+    connect(grant, settings)
     grant.narrow("docs:read")
 
 
@@ -91,20 +91,20 @@ def flag_off(grant: Grant, _settings: Any) -> None:
     grant.switch_off("mcp_server")
 
 
-def capped(grant: Grant, settings: Any) -> None:
-    connected(grant, settings)
+def connect_and_cap(grant: Grant, settings: Any) -> None:
+    connect(grant, settings)
     ActionToggle.objects.update(calls_per_minute=5)
     Organization.objects.update(calls_per_minute=5)
 
 
 def with_customers(grant: Grant, settings: Any) -> None:
-    connected(grant, settings)
+    connect(grant, settings)
     grant.customer(email="ada@example.com")
 
 
-def spent(name: str) -> Arrange:
+def connect_and_spend(name: str) -> Arrange:
     def arrange(grant: Grant, settings: Any) -> None:
-        connected(grant, settings)
+        connect(grant, settings)
         setattr(settings, name, Limit(1, 60))
         client = McpClient(grant.token(), Revision.V2025_11_25)
         client.call(FIND)
@@ -115,40 +115,46 @@ def spent(name: str) -> Arrange:
 
 READ, REFUSED = [AUTHENTICATE, SWITCHES, AUDIT], [AUTHENTICATE, AUDIT]
 CALLS = {
-    "own": Case(nothing, calling("echo", value=1), "", [AUTHENTICATE, AUDIT]),
-    "read": Case(connected, calling(FIND), "", READ),
-    "write": Case(connected, calling(DEAL), "", [*READ, FINISH]),
-    "capped": Case(capped, calling(FIND), "", READ),
-    "capped-write": Case(capped, calling(DEAL), "", [*READ, FINISH]),
-    "bound": Case(
+    "own": CostCase(nothing, calling("echo", value=1), "", [AUTHENTICATE, AUDIT]),
+    "read": CostCase(connect, calling(FIND), "", READ),
+    "write": CostCase(connect, calling(DEAL), "", [*READ, FINISH]),
+    "capped": CostCase(connect_and_cap, calling(FIND), "", READ),
+    "capped-write": CostCase(connect_and_cap, calling(DEAL), "", [*READ, FINISH]),
+    "bound": CostCase(
         with_customers,
-        bound(bound_email="ada@example.com"),
+        ask_with_binding(bound_email="ada@example.com"),
         "",
         [AUTHENTICATE, SWITCHES, CUSTOMERS, AUDIT],
     ),
 }
 # By the first word of the layer that refuses, in the order in which they are asked.
 REFUSALS = {
-    "limit": Case(spent("HALO_RATE_TOOLS_CALL"), calling(FIND), "rate_limited", REFUSED),
-    "flag": Case(flag_off, calling(FIND), "feature_disabled", REFUSED),
-    "destructive": Case(connected, calling("crm.delete_contact"), "destructive_blocked", READ),
-    "connection": Case(nothing, calling(FIND), "not_connected", READ),
-    "integration": Case(mode_off, calling(FIND), "integration_disabled", READ),
-    "agent": Case(action_off, calling(FIND), "agent_disabled", READ),
-    "scope": Case(narrowed, calling(FIND), "scope_denied", READ),
-    "binding": Case(
-        connected,
-        bound(bound_email="nobody@example.com"),
+    "limit": CostCase(
+        connect_and_spend("HALO_RATE_TOOLS_CALL"), calling(FIND), "rate_limited", REFUSED
+    ),
+    "flag": CostCase(flag_off, calling(FIND), "feature_disabled", REFUSED),
+    "destructive": CostCase(connect, calling("crm.delete_contact"), "destructive_blocked", READ),
+    "connection": CostCase(nothing, calling(FIND), "not_connected", READ),
+    "integration": CostCase(mode_off, calling(FIND), "integration_disabled", READ),
+    "agent": CostCase(action_off, calling(FIND), "agent_disabled", READ),
+    "scope": CostCase(connect_and_narrow, calling(FIND), "scope_denied", READ),
+    "binding": CostCase(
+        connect,
+        ask_with_binding(bound_email="nobody@example.com"),
         "binding_rejected",
         [AUTHENTICATE, SWITCHES, CUSTOMERS, AUDIT],
     ),
-    "shape-of-binding": Case(connected, bound(bound_email=""), "binding_rejected", READ),
+    "shape-of-binding": CostCase(
+        connect, ask_with_binding(bound_email=""), "binding_rejected", READ
+    ),
 }
 LISTS = {
-    "list": Case(nothing, listing, "", [AUTHENTICATE, SWITCHES]),
-    "list-connected": Case(capped, listing, "", [AUTHENTICATE, SWITCHES]),
-    "list-limit": Case(spent("HALO_RATE_TOOLS_LIST"), listing, "rate_limited", REFUSED),
-    "list-flag": Case(flag_off, listing, "feature_disabled", REFUSED),
+    "list": CostCase(nothing, listing, "", [AUTHENTICATE, SWITCHES]),
+    "list-connected": CostCase(connect_and_cap, listing, "", [AUTHENTICATE, SWITCHES]),
+    "list-limit": CostCase(
+        connect_and_spend("HALO_RATE_TOOLS_LIST"), listing, "rate_limited", REFUSED
+    ),
+    "list-flag": CostCase(flag_off, listing, "feature_disabled", REFUSED),
 }
 CASES = CALLS | REFUSALS | LISTS
 
@@ -168,8 +174,8 @@ def test_a_request_costs_no_more_than_its_budget(
 ) -> None:
     case = CASES[name]
     case.arrange(grant, settings)
-    with asked() as received, driven() as reached:
-        reply = case.ask(mcp.at(revision))
+    with record_statements() as received, record_driver_statements() as reached:
+        reply = case.ask(mcp.with_revision(revision))
     assert reason_of(reply) == case.reason
     assert [statement.name for statement in received] == case.cost
     # No transaction, no savepoint, no look whether the connection lives: those are round trips too.
@@ -183,8 +189,8 @@ def test_a_request_costs_no_more_than_its_budget(
 def test_a_tool_that_does_not_exist_costs_its_row(
     mcp: McpClient, revision: Revision, tool: Any
 ) -> None:
-    with driven() as reached:
-        assert "error" in mcp.at(revision).call(tool).json
+    with record_driver_statements() as reached:
+        assert "error" in mcp.with_revision(revision).call(tool).json
     assert [first_table(sql) for sql in reached] == [AUTHENTICATE, AUDIT]
 
 
@@ -192,8 +198,8 @@ def test_a_tool_that_does_not_exist_costs_its_row(
 def test_arguments_that_do_not_fit_cost_no_more_than_those_that_do(
     mcp: McpClient, revision: Revision
 ) -> None:
-    with driven() as reached:
-        assert mcp.at(revision).call("echo", {"other": 1}).result["isError"]
+    with record_driver_statements() as reached:
+        assert mcp.with_revision(revision).call("echo", {"other": 1}).result["isError"]
     assert [first_table(sql) for sql in reached] == [AUTHENTICATE, AUDIT]
 
 
@@ -202,15 +208,15 @@ def test_arguments_that_do_not_fit_cost_no_more_than_those_that_do(
 def test_a_tool_that_fails_costs_no_more_than_one_that_does_not(
     mcp: McpClient, revision: Revision, how: str
 ) -> None:
-    with driven() as reached:
-        assert mcp.at(revision).call("fail", {"how": how}).result["isError"]
+    with record_driver_statements() as reached:
+        assert mcp.with_revision(revision).call("fail", {"how": how}).result["isError"]
     assert [first_table(sql) for sql in reached] == [AUTHENTICATE, AUDIT]
 
 
 @pytest.fixture
 def vendor(grant: Grant, settings: Any) -> Iterator[site.Site]:
     """A vendor that the organization is connected to."""
-    with help_desk.opened(settings) as opened:
+    with help_desk.open_desk(settings) as opened:
         help_desk.connect(grant)
         yield opened
 
@@ -229,6 +235,6 @@ def test_a_call_to_a_vendor_adds_one_look_at_the_credential(
     mcp: McpClient, vendor: site.Site, revision: Revision, tool: str, order: list[str]
 ) -> None:
     vendor.script(site.saying("done"))
-    with driven() as reached:
-        assert mcp.at(revision).call(tool).facts == "done"
+    with record_driver_statements() as reached:
+        assert mcp.with_revision(revision).call(tool).facts == "done"
     assert [first_table(sql) for sql in reached] == [AUTHENTICATE, SWITCHES, *order]

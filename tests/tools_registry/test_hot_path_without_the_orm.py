@@ -34,7 +34,7 @@ def client(mcp: McpClient, grant: Grant, settings: Any) -> McpClient:
 
 
 @contextmanager
-def compiled(*kinds: Any) -> Iterator[list[str]]:
+def record_compiled_models(*kinds: Any) -> Iterator[list[str]]:
     """The models that queries are compiled for while the block runs."""
     received: list[str] = []
     watches = [patch.object(kind, "as_sql", _noting(kind, received)) for kind in kinds]
@@ -80,15 +80,15 @@ SILENT = {
 @pytest.mark.parametrize("name", SILENT)
 def test_no_query_is_compiled(client: McpClient, revision: Revision, name: str) -> None:
     ask, status = SILENT[name]
-    ask(client.at(revision))
-    with compiled(READING, *WRITING) as queries:
-        assert ask(client.at(revision)).status == status
+    ask(client.with_revision(revision))
+    with record_compiled_models(READING, *WRITING) as queries:
+        assert ask(client.with_revision(revision)).status == status
     assert queries == []
 
 
 @pytest.mark.django_db
 def test_a_query_that_is_compiled_would_be_seen() -> None:
-    with compiled(READING, *WRITING) as queries:
+    with record_compiled_models(READING, *WRITING) as queries:
         list(Organization.objects.all())
         Organization.objects.update(name="Another")
     assert queries == ["Organization", "Organization"]

@@ -19,7 +19,7 @@ from mcp_protocol.revisions import Revision
 from tests.drivers import grants
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
-from tests.drivers.reviewed_project import reviewed
+from tests.drivers.reviewed_project import open_reviewed_project
 from tests.tools_registry.test_outcomes_of_writes import fail
 from tools_registry import registry
 from tools_registry.api import Arguments, Facts, IntegrationFailure, ToolContext, Toolset
@@ -65,18 +65,18 @@ def count_orders(_context: ToolContext, _arguments: Arguments) -> Facts:
 
 
 @pytest.fixture
-def granted() -> Grant:
-    return grants.granted("actions:*")
+def actions_grant() -> Grant:
+    return grants.make_grant("actions:*")
 
 
 @pytest.fixture
-def client(granted: Grant) -> Iterator[McpClient]:
+def client(actions_grant: Grant) -> Iterator[McpClient]:
     orders.clear()
     failures.clear()
     begun.clear()
     released.clear()
     with registry.including(SHOP):
-        yield McpClient(granted.token())
+        yield McpClient(actions_grant.token())
     released.set()
 
 
@@ -90,7 +90,7 @@ def order(
 def test_a_call_with_a_known_key_gets_the_first_result(
     client: McpClient, revision: Revision
 ) -> None:
-    client = client.at(revision)
+    client = client.with_revision(revision)
     first, second = order(client), order(client)
     assert first.result["content"] == second.result["content"]
     assert "repeated" not in first.result.get("_meta", {})
@@ -103,13 +103,13 @@ def test_a_call_with_a_known_key_gets_the_first_result(
     ]
 
 
-def test_a_key_belongs_to_its_caller_and_tool(client: McpClient, granted: Grant) -> None:
+def test_a_key_belongs_to_its_caller_and_tool(client: McpClient, actions_grant: Grant) -> None:
     order(client)
-    order(client.holding(grants.granted("actions:*").token()))
+    order(client.holding(grants.make_grant("actions:*").token()))
     released.set()
     order(client, tool="order_slowly")
     assert len(orders) == 3
-    order(client.holding(granted.token()))
+    order(client.holding(actions_grant.token()))
     assert len(orders) == 3
 
 
@@ -183,7 +183,7 @@ def test_a_call_that_was_not_carried_out_is_made_with_its_key(
 
 
 def test_a_call_that_is_refused_when_it_is_checked_again_leaves_its_key_new(
-    granted: Grant, monkeypatch: pytest.MonkeyPatch
+    actions_grant: Grant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin = idempotency.begin
 
@@ -192,7 +192,7 @@ def test_a_call_that_is_refused_when_it_is_checked_again_leaves_its_key_new(
         allowing.delete()
         return step
 
-    with reviewed(granted) as project:
+    with open_reviewed_project(actions_grant) as project:
         allowing = project.rule("*", "allow")
         meta = {"idempotency_key": KEY}
         with monkeypatch.context() as patched:
@@ -273,8 +273,8 @@ def test_the_first_result_survives_the_database(
     assert orders == ["book"]
 
 
-def test_the_result_of_an_approved_call_is_kept_with_its_key(granted: Grant) -> None:
-    with reviewed(granted) as project:
+def test_the_result_of_an_approved_call_is_kept_with_its_key(actions_grant: Grant) -> None:
+    with open_reviewed_project(actions_grant) as project:
         meta = {"idempotency_key": KEY}
 
         def call() -> Reply:

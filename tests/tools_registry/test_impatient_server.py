@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.drivers.fixture_server import Laboratory
-from tests.drivers.websocket_client import opened
+from tests.drivers.websocket_client import open_socket
 from tests.tools_registry.test_asgi_process import Line
 from tests.tools_registry.test_subscriptions_process import publish
 
@@ -44,9 +44,9 @@ def test_an_idle_socket_is_closed_and_one_that_waits_is_not(
 ) -> None:
     awaited = tmp_path / "go"
     where = impatient_laboratory.with_account()
-    with opened(where.port, where.token) as waits:
+    with open_socket(where.port, where.token) as waits:
         waits.call("wait", {"file": str(awaited)})
-        with opened(where.port, where.token) as idle:
+        with open_socket(where.port, where.token) as idle:
             assert idle.close_code() == 4408
         awaited.touch()
         assert "result" in waits.receive()

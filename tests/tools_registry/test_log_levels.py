@@ -12,7 +12,7 @@ from tests.drivers.mcp import McpClient
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
 @pytest.mark.parametrize("level", sorted(LOG_LEVELS))
 def test_a_level_is_taken(mcp: McpClient, revision: Revision, level: str) -> None:
-    assert mcp.at(revision).request("logging/setLevel", {"level": level}).result == {}
+    assert mcp.with_revision(revision).request("logging/setLevel", {"level": level}).result == {}
 
 
 @pytest.mark.parametrize("level", ["", "Info", "trace", "warn", None, 7, ["info"], {}])

@@ -60,7 +60,7 @@ def write_and_lose(_context: ToolContext, _arguments: Arguments) -> Facts:
 def client() -> Iterator[McpClient]:
     runs.clear()
     with registry.including(LOSING):
-        yield McpClient(grants.granted("actions:*").token())
+        yield McpClient(grants.make_grant("actions:*").token())
 
 
 def test_l6_a_tool_that_only_reads_runs_once_more(client: McpClient) -> None:

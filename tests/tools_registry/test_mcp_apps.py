@@ -10,7 +10,7 @@ from audit.models import ActionExecution
 from mcp_protocol.revisions import MODERN, Revision
 from people.mcp import tools as hr_tools
 from tests.drivers.app_client import EXTENSION, HTML, REVISIONS, SHOWS_APPS, AppClient
-from tests.drivers.elicitation_client import EVERYTHING, in_session
+from tests.drivers.elicitation_client import EVERYTHING, start_session
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import CLIENT, McpClient
 from tools_registry.endpoint.mcp_apps import APPS
@@ -92,7 +92,7 @@ def test_the_extension_is_announced_to_clients_that_declare_it_alone(mcp: McpCli
             "capabilities": capabilities,
             "clientInfo": CLIENT,
         }
-        return mcp.at(Revision.V2025_11_25).request("initialize", params).result
+        return mcp.with_revision(Revision.V2025_11_25).request("initialize", params).result
 
     announced, plain = handshake(SHOWS_APPS), handshake(EVERYTHING)
     further = plain["capabilities"].pop("extensions", {})
@@ -125,13 +125,13 @@ def test_a_discovery_with_the_extension_is_not_cached_for_other_clients(mcp: Mcp
     ids=str,
 )
 def test_a_declaration_of_another_form_is_none(mcp: McpClient, declared: Any) -> None:
-    client = in_session(mcp, Revision.V2025_11_25, declared)
+    client = start_session(mcp, Revision.V2025_11_25, declared)
     tools = {tool["name"]: tool for tool in client.request("tools/list").result["tools"]}
     assert "_meta" not in tools[SERIES]
 
 
 def test_a_revision_whose_tools_cannot_name_an_app_has_none(mcp: McpClient) -> None:
-    client = in_session(mcp, Revision.V2025_03_26, SHOWS_APPS)
+    client = start_session(mcp, Revision.V2025_03_26, SHOWS_APPS)
     assert "_meta" not in client.request("tools/list").body.decode()
     assert "ui://" not in client.request("resources/list").body.decode()
 

@@ -71,7 +71,7 @@ PARAMS = st.fixed_dictionaries(
 
 
 @pytest.fixture(autouse=True)
-def _unlimited(settings: Any) -> None:
+def _high_limits(settings: Any) -> None:
     for name in ("TOOLS_LIST", "TOOLS_CALL", "OTHER", "IP"):
         setattr(settings, f"HALO_RATE_{name}", Limit(1_000_000, 60))
 
@@ -86,14 +86,14 @@ def _unlimited(settings: Any) -> None:
 def test_every_method_answers_whatever_its_params_are(
     mcp: McpClient, method: str, revision: Revision, params: Any
 ) -> None:
-    client = mcp.at(revision)
+    client = mcp.with_revision(revision)
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": client.params(params)}
-    reply = client.send(message, headers=_mirrored(client, method, params))
+    reply = client.send(message, headers=_mirror(client, method, params))
     assert reply.status in {200, 400, 403, 404}, reply
     assert "hunter2" not in reply.body.decode()
 
 
-def _mirrored(client: McpClient, method: str, params: Any) -> Headers:
+def _mirror(client: McpClient, method: str, params: Any) -> Headers:
     try:
         return client.mirror(method, params)
     except UnicodeEncodeError:

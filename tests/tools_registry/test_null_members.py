@@ -42,7 +42,7 @@ WRONG = {"text": "x", "number": 7, "list": [], "boolean": True}
 
 
 @pytest.fixture(autouse=True)
-def _offered(lab: None, books: None) -> None:
+def _offers(lab: None, books: None) -> None:
     """The tools, resources and prompts of the drivers."""
 
 
@@ -51,12 +51,12 @@ def message(reply: Reply) -> dict[str, Any]:
     return read
 
 
-def seen(reply: Reply) -> object:
+def comparable_answer(reply: Reply) -> object:
     """What was answered, without what differs between two equal requests."""
     return message(reply).get("error") or sorted(message(reply)["result"])
 
 
-def sent(client: McpClient, method: str, params: Any) -> Reply:
+def send_as_written(client: McpClient, method: str, params: Any) -> Reply:
     """The request as written, with headers as the revision wants them."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     mirrored = client.mirror(method, params if isinstance(params, dict) else {})
@@ -66,17 +66,17 @@ def sent(client: McpClient, method: str, params: Any) -> Reply:
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
 @pytest.mark.parametrize("method", ["ping", "tools/list", "prompts/list", "resources/list"])
 def test_p5_null_params_are_absent_params(method: str, revision: Revision, mcp: McpClient) -> None:
-    client = mcp.at(revision)
+    client = mcp.with_revision(revision)
     body = {"jsonrpc": "2.0", "id": 1, "method": method}
     absent, null = client.send(body), client.send({**body, "params": None})
     assert "error" not in message(absent)
-    assert seen(null) == seen(absent)
+    assert comparable_answer(null) == comparable_answer(absent)
 
 
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
 def test_p5_a_notification_with_null_params_is_accepted(revision: Revision, mcp: McpClient) -> None:
     body = {"jsonrpc": "2.0", "method": "notifications/initialized", "params": None}
-    assert mcp.at(revision).send(body).status == 202
+    assert mcp.with_revision(revision).send(body).status == 202
 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
@@ -84,12 +84,14 @@ def test_p5_a_notification_with_null_params_is_accepted(revision: Revision, mcp:
 def test_p5_each_member_that_is_null_is_read_as_if_it_were_not_sent(
     method: str, revision: Revision, mcp: McpClient
 ) -> None:
-    client = mcp.at(revision)
+    client = mcp.with_revision(revision)
     whole = client.params(PARAMS[method]) or {}
     for name in {*PARAMS[method], *(() if revision in MODERN else ("_meta",))}:
         without = {key: value for key, value in whole.items() if key != name}
-        absent, null = (sent(client, method, {**without, **null}) for null in ({}, {name: None}))
-        assert seen(null) == seen(absent), name
+        absent, null = (
+            send_as_written(client, method, {**without, **null}) for null in ({}, {name: None})
+        )
+        assert comparable_answer(null) == comparable_answer(absent), name
         error = message(null).get("error")
         if (method, name) in REQUIRED and error and error["code"] == INVALID_PARAMS:
             assert "None" not in error["message"]
@@ -101,11 +103,15 @@ def test_p5_each_member_that_is_null_is_read_as_if_it_were_not_sent(
 def test_p5_a_member_of_another_type_is_an_error_and_never_a_failure_of_the_server(
     method: str, wrong: object, revision: Revision, mcp: McpClient
 ) -> None:
-    client = mcp.at(revision)
+    client = mcp.with_revision(revision)
     whole = client.params(PARAMS[method]) or {}
-    assert message(sent(client, method, wrong))["error"]["code"] in {INVALID_PARAMS, -32600, -32020}
+    assert message(send_as_written(client, method, wrong))["error"]["code"] in {
+        INVALID_PARAMS,
+        -32600,
+        -32020,
+    }
     for name in whole:
-        reply = sent(client, method, {**whole, name: wrong})
+        reply = send_as_written(client, method, {**whole, name: wrong})
         assert reply.status < 500
         error = message(reply).get("error")
         assert error is None or error["code"] != -32603, (name, error)
@@ -115,12 +121,12 @@ def test_p5_a_member_of_another_type_is_an_error_and_never_a_failure_of_the_serv
 def test_p5_a_required_field_of_meta_that_is_null_is_named_as_missing(
     revision: Revision, mcp: McpClient
 ) -> None:
-    client = mcp.at(revision)
+    client = mcp.with_revision(revision)
     for key in ("protocolVersion", "clientCapabilities"):
         name = f"io.modelcontextprotocol/{key}"
         params = client.params({}) or {}
         params["_meta"] = {**params["_meta"], name: None}
-        error = message(sent(client, "tools/list", params))["error"]
+        error = message(send_as_written(client, "tools/list", params))["error"]
         assert name in error["message"]
         assert "is required" in error["message"]
 
@@ -144,6 +150,6 @@ def test_p5_a_handshake_may_send_null_for_what_it_leaves_out(
         "clientInfo": {"name": "a", "version": "1", "title": None, "icons": None},
         "_meta": None,
     }
-    reply = sent(mcp.at(revision), "initialize", params)
+    reply = send_as_written(mcp.with_revision(revision), "initialize", params)
     assert reply.result["protocolVersion"] == revision.value
     schemas.conforms(message(reply)["result"], revision, "InitializeResult")

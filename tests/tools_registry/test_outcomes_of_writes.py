@@ -56,7 +56,7 @@ class FailingStatement:
 def client() -> Iterator[McpClient]:
     orders.clear()
     with registry.including(SHOP):
-        yield McpClient(grants.granted("actions:*").token())
+        yield McpClient(grants.make_grant("actions:*").token())
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,7 @@ CALLS: Mapping[str, dict[str, Any]] = {
 @pytest.fixture
 def client(mcp: McpClient) -> McpClient:
     refresh(PAGES)
-    return mcp.at(Revision.V2025_11_25)
+    return mcp.with_revision(Revision.V2025_11_25)
 
 
 def test_every_listed_tool_has_an_output_schema(client: McpClient) -> None:

@@ -56,7 +56,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paging, "PAGE_SIZE", 3)
 
 
-def walked(client: McpClient, method: str) -> Iterator[list[str]]:
+def walk_pages(client: McpClient, method: str) -> Iterator[list[str]]:
     """The pages of a list, by what names each thing."""
     member, key = LISTS[method]
     params: dict[str, str] = {}
@@ -70,7 +70,7 @@ def walked(client: McpClient, method: str) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("method", LISTS)
 def test_a_usual_list_is_one_page(mcp: McpClient, method: str) -> None:
-    assert len(list(walked(mcp, method))) == 1
+    assert len(list(walk_pages(mcp, method))) == 1
 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
@@ -78,10 +78,10 @@ def test_a_usual_list_is_one_page(mcp: McpClient, method: str) -> None:
 def test_the_pages_of_a_list_are_the_list(
     mcp: McpClient, method: str, revision: Revision, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = mcp.at(revision)
-    (whole,) = walked(client, method)
+    client = mcp.with_revision(revision)
+    (whole,) = walk_pages(client, method)
     monkeypatch.setattr(paging, "PAGE_SIZE", 3)
-    pages = list(walked(client, method))
+    pages = list(walk_pages(client, method))
     assert [one for page in pages for one in page] == whole
     assert len(whole) >= MANY
     assert all(0 < len(page) <= 3 for page in pages)
@@ -136,7 +136,7 @@ def test_a_cursor_of_another_list_is_refused(mcp: McpClient) -> None:
 @pytest.mark.usefixtures("small")
 def test_a_cursor_of_another_connection_is_refused(mcp: McpClient) -> None:
     cursor = mcp.request("tools/list").result["nextCursor"]
-    stranger = McpClient(grants.granted("actions:*").token())
+    stranger = McpClient(grants.make_grant("actions:*").token())
     assert stranger.request("tools/list", {"cursor": cursor}).code == -32602
 
 
@@ -150,12 +150,12 @@ def test_a_cursor_tells_nothing(mcp: McpClient) -> None:
 def test_a_page_ends_before_it_takes_more_bytes_than_a_page_may(
     mcp: McpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (whole,) = walked(mcp, "tools/list")
+    (whole,) = walk_pages(mcp, "tools/list")
     monkeypatch.setattr(paging, "PAGE_BYTES", 2_000)
-    pages = list(walked(mcp, "tools/list"))
+    pages = list(walk_pages(mcp, "tools/list"))
     assert [one for page in pages for one in page] == whole
     assert len(pages) > 1
     assert any(len(page) > 1 for page in pages)
     # A tool that takes more than a page is one alone.
     monkeypatch.setattr(paging, "PAGE_BYTES", 1)
-    assert list(walked(mcp, "tools/list")) == [[one] for one in whole]
+    assert list(walk_pages(mcp, "tools/list")) == [[one] for one in whole]

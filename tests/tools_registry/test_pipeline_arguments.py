@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("lab")
 AS_RESULT = (Revision.V2025_11_25, Revision.V2026_07_28)
 
 
-def recorded() -> ActionExecution:
+def newest_row() -> ActionExecution:
     return ActionExecution.objects.latest("id")
 
 
@@ -41,7 +41,7 @@ def message(client: McpClient, name: str, arguments: Any) -> dict[str, Any]:
 def test_j01_a_name_that_names_nothing_is_invalid(mcp: McpClient, name: Any) -> None:
     reply = mcp.call(name)
     assert (reply.code, reply.error["data"]["field"]) == (-32602, "name")
-    assert recorded().outcome == "protocol_error"
+    assert newest_row().outcome == "protocol_error"
 
 
 def test_j01_a_call_without_a_name_is_invalid(mcp: McpClient) -> None:
@@ -56,7 +56,7 @@ def test_j01_a_call_without_a_name_is_invalid(mcp: McpClient) -> None:
 )
 def test_j01_a_name_that_is_nobodys_is_unknown(mcp: McpClient, name: str) -> None:
     assert mcp.call(name).code == -32601
-    row = recorded()
+    row = newest_row()
     assert (row.outcome, row.reason) == ("not_found", "tool_not_found")
     assert row.tool
 
@@ -82,7 +82,7 @@ def test_invalid_arguments_are_reported_by_field_and_recorded(
     answer = message(mcp, "check", arguments)
     assert (answer["code"], answer["field"]) == (-32602, field)
     assert answer["reason"]
-    row = recorded()
+    row = newest_row()
     assert (row.outcome, row.reason, row.arguments) == (
         "validation_failed",
         "validation",
@@ -128,8 +128,8 @@ def test_j10_a_pattern_that_would_backtrack_is_matched_in_linear_time(
 ) -> None:
     """The schema has the pattern ^(a+)+$: with backtracking this test would not end."""
     fitting, unfit = {"whole": 1, "pattern": "a" * LETTERS}, {"pattern": "a" * LETTERS + "!"}
-    assert mcp.at(revision).call("check", fitting).result["isError"] is False
-    answer = message(mcp.at(revision), "check", {"whole": 1, **unfit})
+    assert mcp.with_revision(revision).call("check", fitting).result["isError"] is False
+    answer = message(mcp.with_revision(revision), "check", {"whole": 1, **unfit})
     assert (answer["code"], answer["field"]) == (-32602, "pattern")
     assert len(answer["reason"]) <= 300
 
@@ -201,9 +201,9 @@ def test_j11_what_is_wrong_next_to_alternatives_in_alternatives_is_named(
 def test_j04_the_same_is_reported_as_an_error_or_as_a_result(
     mcp: McpClient, revision: Revision
 ) -> None:
-    answer = message(mcp.at(revision), "check", {"whole": "x"})
+    answer = message(mcp.with_revision(revision), "check", {"whole": "x"})
     assert answer == {"code": -32602, "field": "whole", "reason": '"x" is not of type "integer"'}
-    reply = mcp.at(revision).call("check", {"whole": "x"})
+    reply = mcp.with_revision(revision).call("check", {"whole": "x"})
     assert ("result" in reply.json) == (revision in AS_RESULT)
 
 
@@ -226,7 +226,7 @@ def test_j07_text_that_no_database_stores_is_refused_and_recorded_spelled_out(
     mcp: McpClient, value: Any, stored: Any
 ) -> None:
     assert message(mcp, "echo", {"value": value})["code"] == -32602
-    row = recorded()
+    row = newest_row()
     assert (row.outcome, row.arguments) == ("validation_failed", {"value": stored})
 
 
@@ -245,7 +245,7 @@ def test_j13_claims_of_the_client_are_no_authority(mcp: McpClient, grant: Grant)
     claims = {"org_id": "other", "scopes": "actions:*", "user_id": "root"}
     reply = mcp.call("echo", {"value": 1}, meta={**claims, "unknown": {"x": 1}})
     assert reply.facts == 1
-    assert recorded().organization_id == str(grant.organization.pk)
+    assert newest_row().organization_id == str(grant.organization.pk)
     assert message(mcp, "echo", {"value": 1, "org_id": "other"})["field"] == "org_id"
 
 
@@ -355,14 +355,14 @@ AS_JSON_TEXT = {
 }
 
 
-def structured() -> Tool:
+def structured_tool() -> Tool:
     sizes = {"type": "array", "items": {"type": "integer"}}
     return tool_with(schema(**STRUCTURED) | {"$defs": {"sizes": sizes}})
 
 
 @pytest.mark.parametrize(("given", "run"), AS_JSON_TEXT.values(), ids=AS_JSON_TEXT)
 def test_pitfall_20_a_structured_argument_may_arrive_as_json_text(given: Any, run: Any) -> None:
-    assert validate_arguments(structured(), given) == run
+    assert validate_arguments(structured_tool(), given) == run
 
 
 @pytest.mark.parametrize(
@@ -380,4 +380,4 @@ def test_pitfall_20_a_structured_argument_may_arrive_as_json_text(given: Any, ru
 )
 def test_pitfall_20_text_that_is_no_such_object_is_refused(text: str) -> None:
     with pytest.raises(ValidationFailure):
-        validate_arguments(structured(), {"filter": text})
+        validate_arguments(structured_tool(), {"filter": text})

@@ -38,7 +38,7 @@ def row() -> ActionExecution:
     return ActionExecution.objects.get()
 
 
-def failed(client: McpClient, how: str) -> dict[str, Any]:
+def call_and_get_failure(client: McpClient, how: str) -> dict[str, Any]:
     """Code, message and data of the failure, once the envelope fits the revision."""
     reply = client.call("fail", {"how": how})
     assert reply.status == 200
@@ -62,7 +62,7 @@ def test_a_failure_has_one_code_and_one_row_at_every_revision(
     mcp: McpClient, revision: Revision, how: str
 ) -> None:
     code, outcome, reason = FAILURES[how]
-    message = failed(mcp.at(revision), how)
+    message = call_and_get_failure(mcp.with_revision(revision), how)
     assert message["code"] == (-31002 if (how, revision) == ("unauthorized", MODERN) else code)
     assert (row().outcome, row().reason, row().layer) == (outcome, reason, "")
 
@@ -71,19 +71,19 @@ def test_a_failure_has_one_code_and_one_row_at_every_revision(
 def test_j14_what_broke_in_a_tool_stays_in_the_log(
     mcp: McpClient, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    message = failed(mcp, how)
+    message = call_and_get_failure(mcp, how)
     assert message["message"] == f"The tool failed. Quote {row().request_id} to your admin."
     assert SECRET not in json.dumps(message)
     assert row().request_id in caplog.text
 
 
 def test_the_other_sides_status_is_on_record(mcp: McpClient) -> None:
-    failed(mcp, "integration")
+    call_and_get_failure(mcp, "integration")
     assert row().upstream_status == 502
 
 
 def test_field_and_reason_of_a_tool_are_reported_and_recorded(mcp: McpClient) -> None:
-    message = failed(mcp, "invalid")
+    message = call_and_get_failure(mcp, "invalid")
     assert (message["field"], message["reason"]) == ("how", "must be otherwise")
     assert row().detail == "how: must be otherwise"
 
@@ -95,7 +95,7 @@ def test_a_page_that_does_not_exist_is_not_found(mcp: McpClient) -> None:
 
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
 def test_a_tool_that_must_ask_and_cannot_fails_closed(mcp: McpClient, revision: Revision) -> None:
-    reply = mcp.at(revision).call("ask")
+    reply = mcp.with_revision(revision).call("ask")
     assert ("error" in reply.json) == (revision not in AS_RESULT)
     assert (row().outcome, row().reason) == ("input_required", "input_required")
 

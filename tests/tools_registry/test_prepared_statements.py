@@ -15,7 +15,7 @@ from foundation import limits
 from mcp_protocol.revisions import Revision
 from tests.drivers.fixture_server import Laboratory, laboratory
 from tests.drivers.grants import Grant
-from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.mcp import McpClient, http_transport
 from tests.drivers.statements import AUDIT, AUTHENTICATE, FINISH, SWITCHES, first_table
 from tools_registry.endpoint.asgi import TRUSTED_SECONDS
 
@@ -84,7 +84,7 @@ def test_every_statement_of_a_call_and_a_list_runs_prepared(
     client: McpClient, revision: Revision
 ) -> None:
     before = executions()
-    once(client.at(revision))
+    once(client.with_revision(revision))
     ran = {name: runs - before.get(name, 0) for name, runs in executions().items()}
     assert {name: runs for name, runs in ran.items() if runs} == {
         AUTHENTICATE: 3,
@@ -116,7 +116,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
 @pytest.fixture
 def warm(running: Laboratory) -> McpClient:
     """A client of a server whose one connection is new and has everything prepared."""
-    client = McpClient(running.token, transport=over_http(running.server.mcp_url))
+    client = McpClient(running.token, transport=http_transport(running.server.mcp_url))
     end_connections(running)
     assert statuses(client, ENOUGH)[1:] == [200] * (ENOUGH - 1)
     return client

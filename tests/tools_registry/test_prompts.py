@@ -23,13 +23,13 @@ def text_of(reply: Reply) -> str:
     return text
 
 
-def listed(client: McpClient) -> list[str]:
+def list_prompts(client: McpClient) -> list[str]:
     return [one["name"] for one in client.request("prompts/list").result["prompts"]]
 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
 def test_the_built_in_prompts_are_listed(mcp: McpClient, revision: Revision) -> None:
-    assert listed(mcp.at(revision)) == ["plan_lookups", "review_write"]
+    assert list_prompts(mcp.with_revision(revision)) == ["plan_lookups", "review_write"]
 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
@@ -37,7 +37,7 @@ def test_the_built_in_prompts_are_listed(mcp: McpClient, revision: Revision) -> 
 def test_a_prompt_is_serialized_as_far_as_the_revision_can(
     mcp: McpClient, revision: Revision
 ) -> None:
-    prompts = mcp.at(revision).request("prompts/list").result["prompts"]
+    prompts = mcp.with_revision(revision).request("prompts/list").result["prompts"]
     (tell,) = (one for one in prompts if one["name"] == "tell")
     titled, decorated = revisions_since(Revision.V2025_06_18), revisions_since(Revision.V2025_11_25)
     expected = {"name", "description", "arguments"}
@@ -54,7 +54,7 @@ def test_a_prompt_is_serialized_as_far_as_the_revision_can(
 def test_every_block_of_a_prompt_leaves_in_a_form_the_revision_can_carry(
     mcp: McpClient, revision: Revision
 ) -> None:
-    messages = got(mcp.at(revision), "tell", {"topic": "bees"}).result["messages"]
+    messages = got(mcp.with_revision(revision), "tell", {"topic": "bees"}).result["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant", *["user"] * 4]
     assert messages[0]["content"]["text"] == "Tell of bees, plainly."
     kinds = [message["content"]["type"] for message in messages]
@@ -122,7 +122,7 @@ def test_a_review_of_a_tool_that_cannot_be_seen_looks_like_one_of_none(
 def test_arguments_that_do_not_fit_are_invalid_params(
     mcp: McpClient, revision: Revision, arguments: object, field: str
 ) -> None:
-    reply = got(mcp.at(revision), "plan_lookups", arguments)
+    reply = got(mcp.with_revision(revision), "plan_lookups", arguments)
     assert (reply.status, reply.code, reply.error["data"]["field"]) == (200, -32602, field)
     assert ActionExecution.objects.count() == 1
 
@@ -132,7 +132,7 @@ def test_arguments_that_do_not_fit_are_invalid_params(
 def test_an_unknown_prompt_is_an_invalid_param(
     mcp: McpClient, revision: Revision, name: object
 ) -> None:
-    reply = got(mcp.at(revision), name)
+    reply = got(mcp.with_revision(revision), name)
     assert (reply.status, reply.code, reply.error["data"]["field"]) == (200, -32602, "name")
 
 
@@ -149,7 +149,7 @@ def test_an_unknown_prompt_is_an_invalid_param(
 def test_a_prompt_that_fails_is_an_error_at_every_revision(
     mcp: McpClient, revision: Revision, topic: str, code: int, outcome: str
 ) -> None:
-    reply = got(mcp.at(revision), "tell", {"topic": topic})
+    reply = got(mcp.with_revision(revision), "tell", {"topic": topic})
     assert (reply.status, reply.code) == (200, code)
     assert "hunter2" not in reply.body.decode()
     assert ActionExecution.objects.get().outcome == outcome
@@ -171,8 +171,8 @@ def test_an_unknown_prompt_leaves_one_row_too(mcp: McpClient) -> None:
 @pytest.mark.usefixtures("books")
 @pytest.mark.django_db
 def test_a_missing_scope_hides_a_prompt_and_refuses_it_with_a_challenge() -> None:
-    narrow = McpClient(grants.granted("docs:read").token())
-    assert listed(narrow) == ["plan_lookups", "review_write"]
+    narrow = McpClient(grants.make_grant("docs:read").token())
+    assert list_prompts(narrow) == ["plan_lookups", "review_write"]
     reply = got(narrow, "tell", {"topic": "bees"})
     assert reply.status == 403
     assert 'scope="docs:read setup:read"' in reply.headers["www-authenticate"]
@@ -182,20 +182,22 @@ def test_a_missing_scope_hides_a_prompt_and_refuses_it_with_a_challenge() -> Non
 def test_a_prompt_of_an_integration_is_on_while_its_action_is(mcp: McpClient, grant: Grant) -> None:
     assert got(mcp, "crm.greet").error["data"]["reason"] == "not_connected"
     grant.connect("crm", enabled=("find_contact",))
-    assert "crm.greet" in listed(mcp)
+    assert "crm.greet" in list_prompts(mcp)
     assert text_of(got(mcp, "crm.greet")) == "Greet Ada."
 
 
 def test_the_name_header_repeats_the_prompt(mcp: McpClient) -> None:
     params = {"name": "plan_lookups", "arguments": {"question": "x"}}
-    reply = mcp.at(MODERN).request("prompts/get", params, headers={"Mcp-Name": "review_write"})
+    reply = mcp.with_revision(MODERN).request(
+        "prompts/get", params, headers={"Mcp-Name": "review_write"}
+    )
     assert (reply.status, reply.code) == (400, -32020)
 
 
 def test_prompts_may_be_kept_for_seconds_and_a_fetched_one_says_nothing_of_it(
     mcp: McpClient,
 ) -> None:
-    client = mcp.at(MODERN)
+    client = mcp.with_revision(MODERN)
     result = client.request("prompts/list").result
     assert (result["ttlMs"], result["cacheScope"]) == (5_000, "private")
     assert "ttlMs" not in got(client, "plan_lookups", {"question": "x"}).result

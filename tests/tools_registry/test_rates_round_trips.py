@@ -50,7 +50,7 @@ def cap_organization() -> None:
 @pytest.mark.parametrize("revision", WIRES, ids=str)
 def test_a_call_is_counted_with_one_question(client: McpClient, revision: Revision) -> None:
     with redis_monitor.commands() as sent:
-        assert find(client.at(revision)).facts == {"contact": "c1"}
+        assert find(client.with_revision(revision)).facts == {"contact": "c1"}
     assert buckets_of(sent) == [3]
 
 
@@ -60,7 +60,7 @@ def test_the_cap_of_an_organization_is_counted_with_the_same_question(
 ) -> None:
     cap_organization()
     with redis_monitor.commands() as sent:
-        assert find(client.at(revision)).facts == {"contact": "c1"}
+        assert find(client.with_revision(revision)).facts == {"contact": "c1"}
     assert buckets_of(sent) == [4]
 
 
@@ -75,7 +75,7 @@ def test_a_change_asks_no_more_than_a_look(client: McpClient) -> None:
 def test_a_list_is_counted_with_one_question(client: McpClient, revision: Revision) -> None:
     cap_organization()
     with redis_monitor.commands() as sent:
-        assert client.at(revision).tool_names()
+        assert client.with_revision(revision).tool_names()
     assert buckets_of(sent) == [3]
 
 

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from audit.models import ActionExecution, SecurityEvent
 from foundation import ids, limits
 from foundation.limits import Limit, charging, in_redis
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.oauth_client import OAuthClient
 from tests.drivers.server import free_port
@@ -52,7 +52,7 @@ def test_this_process_allows_its_part_and_then_refuses(mcp: McpClient, settings:
 def test_everybody_has_at_least_one_call(grant: Grant, settings: Any) -> None:
     settings.HALO_RATE_OTHER = Limit(1, 60)
     assert statuses(McpClient(grant.token()), 2) == [200, 429]
-    assert statuses(McpClient(granted().token()), 1) == [200]
+    assert statuses(McpClient(make_grant().token()), 1) == [200]
 
 
 @pytest.mark.usefixtures("_down")

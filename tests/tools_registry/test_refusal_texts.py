@@ -15,7 +15,7 @@ each_integration = pytest.mark.parametrize(
 )
 
 
-def refused(grant: Grant, toolset: Toolset, revision: Revision = Revision.V2025_03_26) -> str:
+def get_refusal(grant: Grant, toolset: Toolset, revision: Revision = Revision.V2025_03_26) -> str:
     tool = next(one for one in toolset.tools if not one.destructive)
     message: str = McpClient(grant.token(), revision).call(tool.name).error["message"]
     return message
@@ -26,14 +26,14 @@ def refused(grant: Grant, toolset: Toolset, revision: Revision = Revision.V2025_
 def test_an_integration_that_is_not_connected_is_named_by_its_title(
     grant: Grant, toolset: Toolset, revision: Revision
 ) -> None:
-    assert refused(grant, toolset, revision) == f"{toolset.title} is not connected."
+    assert get_refusal(grant, toolset, revision) == f"{toolset.title} is not connected."
 
 
 @each_integration
 def test_actions_that_are_turned_off_are_named_by_the_title(grant: Grant, toolset: Toolset) -> None:
     grant.connect(toolset.integration, actions_on=False)
     message = f"{toolset.title} actions are turned off for this organization."
-    assert refused(grant, toolset) == message
+    assert get_refusal(grant, toolset) == message
 
 
 @each_integration
@@ -43,7 +43,7 @@ def test_an_action_that_is_not_enabled_is_named_with_the_title(
     grant.connect(toolset.integration, enabled=())
     tool = next(one for one in toolset.tools if not one.destructive)
     expected = f"The {toolset.title} action {tool.action} is not enabled on the Ask AI agent."
-    assert refused(grant, toolset) == expected
+    assert get_refusal(grant, toolset) == expected
 
 
 @each_integration

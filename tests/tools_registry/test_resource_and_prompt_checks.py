@@ -15,7 +15,7 @@ from tools_registry.api import Argument, Facts, Toolset
 DESCRIBED = {"title": "One", "description": "One of them."}
 
 
-def found(*toolsets: Toolset) -> list[str]:
+def find_problem_ids(*toolsets: Toolset) -> list[str]:
     return [str(message.id) for message in checks.find_problems(toolsets)]
 
 
@@ -27,12 +27,15 @@ def offering(declare: Callable[[Toolset], Any], name: str = "one") -> list[str]:
 
     run.__name__ = name
     declare(made)(run)
-    return found(made)
+    return find_problem_ids(made)
 
 
 def test_what_the_tests_offer_is_sound() -> None:
-    assert found(fixture_resources.LIBRARY) == []
-    assert found(replace(fixture_tools.CRM, connection=SOUND), Toolset(scope="docs:read")) == []
+    assert find_problem_ids(fixture_resources.LIBRARY) == []
+    assert (
+        find_problem_ids(replace(fixture_tools.CRM, connection=SOUND), Toolset(scope="docs:read"))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,7 +78,7 @@ def test_nothing_is_declared_twice(declare: Any) -> None:
     made = Toolset(scope="docs:read", title="Made")
     for _ in range(2):
         declare(made)(lambda _context, _given: None)
-    assert "tools.E010" in found(made)
+    assert "tools.E010" in find_problem_ids(made)
 
 
 def with_schema(**properties: Any) -> list[str]:
@@ -146,4 +149,4 @@ def test_two_tools_with_one_alias_are_found() -> None:
         run.__name__ = name
         toolset.tool(**DESCRIBED, input_schema=schema(), read_only=True)(run)
         made.append(toolset)
-    assert found(*made) == ["tools.E002"]
+    assert find_problem_ids(*made) == ["tools.E002"]

@@ -40,7 +40,7 @@ def pages(tmp_path: Path, db: None) -> None:  # noqa: ARG001  opens the database
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
 @pytest.mark.usefixtures("pages")
 def test_every_documentation_page_is_a_resource(mcp: McpClient, revision: Revision) -> None:
-    client = mcp.at(revision)
+    client = mcp.with_revision(revision)
     listed = [uri for uri in uris(client) if uri.startswith("docs:")]
     assert listed == ["docs://scopes", "docs://tokens"]
     (page,) = client.request("resources/read", {"uri": "docs://tokens"}).result["contents"]
@@ -64,7 +64,7 @@ def test_the_list_tells_declared_resources_and_those_of_templates_by_uri(mcp: Mc
 def test_a_resource_is_serialized_as_far_as_the_revision_can(
     mcp: McpClient, revision: Revision
 ) -> None:
-    listed = mcp.at(revision).request("resources/list").result["resources"]
+    listed = mcp.with_revision(revision).request("resources/list").result["resources"]
     (rules,) = (one for one in listed if one["uri"] == RULES)
     expected = {"uri", "name", "description", "mimeType", "size", "annotations"}
     expected |= {"title", "_meta"} if revision in revisions_since(Revision.V2025_06_18) else set()
@@ -76,14 +76,14 @@ def test_a_resource_is_serialized_as_far_as_the_revision_can(
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
 def test_templates_are_listed_in_order(mcp: McpClient, revision: Revision) -> None:
-    result = mcp.at(revision).request("resources/templates/list").result
+    result = mcp.with_revision(revision).request("resources/templates/list").result
     listed = [one["uriTemplate"] for one in result["resourceTemplates"]]
     assert listed == ["docs://{page}", "lab://books/{book}/text", "lab://unlisted/{name}"]
 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)
 def test_text_and_bytes_are_read(mcp: McpClient, revision: Revision) -> None:
-    client = mcp.at(revision)
+    client = mcp.with_revision(revision)
     (text,) = client.request("resources/read", {"uri": RULES}).result["contents"]
     assert (text["mimeType"], text["text"]) == ("text/plain", "Be kind.")
     (data,) = client.request("resources/read", {"uri": "lab://pixel"}).result["contents"]
@@ -99,7 +99,7 @@ def test_a_template_is_read_with_its_values_decoded(mcp: McpClient) -> None:
 
 @pytest.mark.parametrize("method", ["resources/list", "resources/templates/list"])
 def test_lists_may_be_kept_for_seconds_and_contents_not_at_all(mcp: McpClient, method: str) -> None:
-    client = mcp.at(MODERN)
+    client = mcp.with_revision(MODERN)
     for kept, result in (
         (5_000, client.request(method).result),
         (0, client.request("resources/read", {"uri": RULES}).result),
@@ -126,7 +126,7 @@ def test_lists_may_be_kept_for_seconds_and_contents_not_at_all(mcp: McpClient, m
 def test_an_unknown_resource_is_an_error_that_names_the_uri(
     mcp: McpClient, revision: Revision, uri: str
 ) -> None:
-    reply = mcp.at(revision).request("resources/read", {"uri": uri})
+    reply = mcp.with_revision(revision).request("resources/read", {"uri": uri})
     assert reply.status == 200
     assert reply.code == (-32602 if revision == MODERN else -32002)
     assert reply.error["data"] == {"uri": uri}
@@ -154,7 +154,9 @@ def test_what_can_be_no_uri_is_an_invalid_param(mcp: McpClient, method: str, uri
 def test_a_failure_is_an_error_at_every_revision(
     mcp: McpClient, revision: Revision, book: str, code: int, outcome: str
 ) -> None:
-    reply = mcp.at(revision).request("resources/read", {"uri": f"lab://books/{book}/text"})
+    reply = mcp.with_revision(revision).request(
+        "resources/read", {"uri": f"lab://books/{book}/text"}
+    )
     assert (reply.status, reply.code) == (200, code)
     assert "hunter2" not in reply.body.decode()
     assert ActionExecution.objects.get().outcome == outcome
@@ -163,7 +165,7 @@ def test_a_failure_is_an_error_at_every_revision(
 def test_the_other_sides_refusal_has_the_code_of_a_refusal(mcp: McpClient) -> None:
     asked = {"uri": "lab://books/unauthorized/text"}
     assert mcp.request("resources/read", asked).code == -32002
-    assert mcp.at(MODERN).request("resources/read", asked).code == -31002
+    assert mcp.with_revision(MODERN).request("resources/read", asked).code == -31002
 
 
 def test_a_resource_that_must_ask_and_cannot_says_so_and_gives_nothing(mcp: McpClient) -> None:
@@ -191,7 +193,7 @@ def test_lists_leave_no_row(mcp: McpClient) -> None:
 def test_a_missing_scope_hides_a_resource_and_refuses_it_with_a_challenge(
     method: str, uri: str
 ) -> None:
-    narrow = McpClient(grants.granted("docs:read").token())
+    narrow = McpClient(grants.make_grant("docs:read").token())
     assert uris(narrow) == []
     templates = narrow.request("resources/templates/list").result["resourceTemplates"]
     assert [one["uriTemplate"] for one in templates] == ["docs://{page}"]
@@ -239,7 +241,7 @@ def test_a_customer_that_is_not_there_is_refused_for_a_read_too(mcp: McpClient) 
 def test_subscribing_to_what_can_be_read_is_accepted_and_not_promised(
     mcp: McpClient, revision: Revision, method: str
 ) -> None:
-    client = mcp.at(revision)
+    client = mcp.with_revision(revision)
     assert client.request(method, {"uri": RULES}).result == {}
     assert client.request(method, {"uri": "lab://nothing"}).code == -32002
     params = {"protocolVersion": revision.value, "capabilities": {}}
@@ -249,12 +251,12 @@ def test_subscribing_to_what_can_be_read_is_accepted_and_not_promised(
 
 @pytest.mark.parametrize("method", ["resources/subscribe", "resources/unsubscribe"])
 def test_subscribing_is_gone_at_the_newest_revision(mcp: McpClient, method: str) -> None:
-    reply = mcp.at(MODERN).request(method, {"uri": RULES})
+    reply = mcp.with_revision(MODERN).request(method, {"uri": RULES})
     assert (reply.status, reply.code) == (404, -32601)
 
 
 def test_the_name_header_repeats_the_uri(mcp: McpClient) -> None:
-    client = mcp.at(MODERN)
+    client = mcp.with_revision(MODERN)
     params = {"uri": RULES}
     wrong = client.request("resources/read", params, headers={"Mcp-Name": "lab://pixel"})
     missing = client.request("resources/read", params, headers={"Mcp-Name": None})

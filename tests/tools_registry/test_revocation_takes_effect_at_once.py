@@ -16,7 +16,7 @@ import pytest
 
 from mcp_protocol.revisions import Revision
 from tests.drivers.fixture_server import Laboratory
-from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.mcp import McpClient, http_transport
 from tests.drivers.server import DATABASE
 
 pytestmark = pytest.mark.process
@@ -45,7 +45,7 @@ def running(laboratory: Laboratory) -> Laboratory:
 
 @pytest.fixture(params=WIRES, ids=str)
 def client(request: pytest.FixtureRequest, running: Laboratory) -> McpClient:
-    transport = over_http(running.server.mcp_url)
+    transport = http_transport(running.server.mcp_url)
     return McpClient(running.token, request.param, transport=transport)
 
 
@@ -101,7 +101,7 @@ def call(client: McpClient) -> Seen:
     return reply.status, reason_of(reply.json) if "error" in reply.json else ""
 
 
-def listed(client: McpClient) -> Seen:
+def list_tool(client: McpClient) -> Seen:
     """The status of a list, and what stands there of the tool, or why there is no list."""
     reply = client.request("tools/list")
     if "error" in reply.json:
@@ -121,19 +121,21 @@ class Withdrawal:
     listed: Seen
 
 
-def switched(table: str, column: str, off: str, on: str, *seen: Seen) -> Withdrawal:
+def make_withdrawal(table: str, column: str, off: str, on: str, *seen: Seen) -> Withdrawal:
     return Withdrawal(table, f"{column} = {off}", f"{column} = {on}", *seen)
 
 
 GONE, HIDDEN = (401, "-32001"), (200, "hidden")
 OFF = (403, "feature_disabled")
 WITHDRAWN = {
-    "revoked": switched("oauth_authorization", "revoked_at", THEN, "NULL", GONE, GONE),
-    "user": switched("workspace_user", "is_active", "false", "true", GONE, GONE),
-    "client": switched("oauth_client", "disabled_at", THEN, "NULL", GONE, GONE),
-    "suspended": switched("workspace_organization", "suspended_at", THEN, "NULL", GONE, GONE),
+    "revoked": make_withdrawal("oauth_authorization", "revoked_at", THEN, "NULL", GONE, GONE),
+    "user": make_withdrawal("workspace_user", "is_active", "false", "true", GONE, GONE),
+    "client": make_withdrawal("oauth_client", "disabled_at", THEN, "NULL", GONE, GONE),
+    "suspended": make_withdrawal(
+        "workspace_organization", "suspended_at", THEN, "NULL", GONE, GONE
+    ),
     # Leaving sets the membership of every authorization under it to nothing.
-    "membership": switched(
+    "membership": make_withdrawal(
         "oauth_authorization",
         "membership_id",
         "NULL",
@@ -141,11 +143,11 @@ WITHDRAWN = {
         GONE,
         GONE,
     ),
-    "expired": switched(
+    "expired": make_withdrawal(
         "oauth_accesstoken", "expires", THEN, "'2100-01-01 00:00:00+00:00'", GONE, GONE
     ),
-    "flag": switched("workspace_featureflag", "enabled", "false", "true", OFF, OFF),
-    "mode": switched(
+    "flag": make_withdrawal("workspace_featureflag", "enabled", "false", "true", OFF, OFF),
+    "mode": make_withdrawal(
         "tools_registry_integrationmode",
         "actions_on",
         "false",
@@ -153,7 +155,7 @@ WITHDRAWN = {
         (200, "integration_disabled"),
         HIDDEN,
     ),
-    "connection": switched(
+    "connection": make_withdrawal(
         "tools_registry_integrationmode",
         "connection",
         "'not_connected'",
@@ -161,7 +163,7 @@ WITHDRAWN = {
         (200, "not_connected"),
         HIDDEN,
     ),
-    "action": switched(
+    "action": make_withdrawal(
         "tools_registry_actiontoggle",
         "enabled",
         "false",
@@ -169,7 +171,7 @@ WITHDRAWN = {
         (200, "agent_disabled"),
         HIDDEN,
     ),
-    "scope": switched(
+    "scope": make_withdrawal(
         "oauth_authorization", "scope", "'docs:read'", "'actions:*'", (403, "scope_denied"), HIDDEN
     ),
 }
@@ -180,7 +182,10 @@ def test_the_very_next_request_knows_and_the_one_after_it_is_undone_as_well(
     running: Laboratory, client: McpClient, name: str
 ) -> None:
     one = WITHDRAWN[name]
-    ways: list[tuple[Callable[[McpClient], Seen], Seen]] = [(call, one.call), (listed, one.listed)]
+    ways: list[tuple[Callable[[McpClient], Seen], Seen]] = [
+        (call, one.call),
+        (list_tool, one.listed),
+    ]
     # Each as the very next: first a call, then a list.
     for ask, expected in ways:
         assert ask(client) == (200, "")
@@ -203,7 +208,7 @@ def test_a_cap_holds_from_the_very_next_call(
     try:
         message = [call(client) for _ in range(most + 1)]
         assert message == [(200, "")] * most + [(429, "rate_limited")]
-        assert listed(client) == (200, "")
+        assert list_tool(client) == (200, "")
         elsewhere(running, table, "calls_per_minute = 1000")
         assert call(client) == (200, "")
     finally:

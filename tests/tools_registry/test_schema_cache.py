@@ -8,7 +8,7 @@ from tools_registry.api import schemas
 from tools_registry.api.schemas import validator_of
 
 
-def described(name: str) -> dict[str, Any]:
+def schema_with(name: str) -> dict[str, Any]:
     return {"type": "object", "properties": {name: {"type": "string"}}}
 
 
@@ -22,22 +22,22 @@ def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_cache")
 def test_many_schemas_of_one_organization_leave_those_of_others_in_place() -> None:
-    ours, others = validator_of(described("a")), validator_of(described("a"), "first")
+    ours, others = validator_of(schema_with("a")), validator_of(schema_with("a"), "first")
     for index in range(200):
-        validator_of(described(f"name{index}"), "second")
-    assert validator_of(described("a")) is ours
-    assert validator_of(described("a"), "first") is others
-    latest = validator_of(described("name199"), "second")
-    assert validator_of(described("name199"), "second") is latest
+        validator_of(schema_with(f"name{index}"), "second")
+    assert validator_of(schema_with("a")) is ours
+    assert validator_of(schema_with("a"), "first") is others
+    latest = validator_of(schema_with("name199"), "second")
+    assert validator_of(schema_with("name199"), "second") is latest
 
 
 @pytest.mark.usefixtures("small_cache")
 def test_the_schema_that_was_used_longest_ago_is_compiled_again() -> None:
-    first = [validator_of(described("a"), owner) for owner in ("x", "y")]
+    first = [validator_of(schema_with("a"), owner) for owner in ("x", "y")]
     for index in range(200):
-        validator_of(described("a"), f"owner{index}")
-        assert validator_of(described("a"), "y") is first[1]
-    assert validator_of(described("a"), "x") is not first[0]
+        validator_of(schema_with("a"), f"owner{index}")
+        assert validator_of(schema_with("a"), "y") is first[1]
+    assert validator_of(schema_with("a"), "x") is not first[0]
 
 
 @pytest.mark.usefixtures("small_cache")

@@ -20,7 +20,7 @@ from mcp_protocol.revisions import REVISIONS
 from oauth import credentials
 from oauth.credentials import Verifier
 from oauth.principal import Principal, Unauthenticated
-from tests.drivers.asgi import application, through
+from tests.drivers.asgi import app_transport, application
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tools_registry.api import Arguments, Facts, ToolContext, Toolset
@@ -78,7 +78,7 @@ def tiny(grant: Grant) -> Iterator[McpClient]:
         app = Application(
             stack.enter_context(application()), {**SURFACES, ("", PATH): surface(grant)}
         )
-        yield McpClient(KEY).through(through(app, PATH))
+        yield McpClient(KEY).with_transport(app_transport(app, PATH))
 
 
 def test_a_second_surface_lists_and_calls_its_own_tools(tiny: McpClient, grant: Grant) -> None:
@@ -116,7 +116,7 @@ def test_a_surface_of_one_host_shares_its_path_with_that_of_every_other(
     settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, ".tiny.example"]
     with application() as endpoint:
         mounts = {**SURFACES, ("*.tiny.example", "/api/mcp"): surface(grant)}
-        mcp = McpClient(KEY).through(through(Application(endpoint, mounts)))
+        mcp = McpClient(KEY).with_transport(app_transport(Application(endpoint, mounts)))
         there = replace(mcp, headers={"Host": "acme.Tiny.example:8000"})
         assert there.call("double", {"n": 2}).facts == {"doubled": 4}
         assert mcp.call("double", {"n": 2}).status == 401

@@ -7,7 +7,7 @@ import pytest
 
 from foundation.limits import Limit
 from mcp_protocol.revisions import REVISIONS, Revision
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient, Reply
 
 pytestmark = pytest.mark.usefixtures("lab")
@@ -26,7 +26,7 @@ def names_of(grant: Grant) -> set[str]:
     return {str(organization.pk), organization.pk.hex, organization.name, organization.widget_key}
 
 
-def listed(client: McpClient) -> Any:
+def list_tools(client: McpClient) -> Any:
     return client.request("tools/list").result
 
 
@@ -39,7 +39,7 @@ def body(reply: Reply) -> str:
 def test_l04_the_same_question_of_two_organizations_mixes_nothing(
     grant: Grant, tool: str, revision: Revision
 ) -> None:
-    other = granted()
+    other = make_grant()
     clients = [(McpClient(one.token(), revision), one) for one in (grant, other, grant, other)]
     answers = [body(client.call(tool, QUERIES[tool])) for client, _ in clients]
     assert answers[:2] == answers[2:]
@@ -54,22 +54,22 @@ def test_l04_the_same_question_of_two_organizations_mixes_nothing(
 def test_l04_a_list_that_one_organization_has_asked_for_is_not_the_list_of_another(
     grant: Grant, revision: Revision
 ) -> None:
-    other = granted()
+    other = make_grant()
     grant.connect("crm", enabled=("create_deal", "find_contact"))
     mine, theirs = McpClient(grant.token(), revision), McpClient(other.token(), revision)
-    lists = [listed(client) for client in (mine, theirs, mine, theirs)]
+    lists = [list_tools(client) for client in (mine, theirs, mine, theirs)]
     assert lists[:2] == lists[2:]
     names = [{tool["name"] for tool in one["tools"]} for one in lists[:2]]
     assert names[0] - names[1] == {"crm.create_deal", "crm.find_contact"}
     other.connect("crm", enabled=("find_contact",))
-    assert "crm.find_contact" in str(listed(theirs))
-    assert "crm.create_deal" not in str(listed(theirs))
+    assert "crm.find_contact" in str(list_tools(theirs))
+    assert "crm.create_deal" not in str(list_tools(theirs))
 
 
 def test_l04_a_limit_that_one_organization_has_spent_is_not_spent_for_another(
     grant: Grant, settings: Any
 ) -> None:
     settings.HALO_RATE_TOOLS_CALL = Limit(1, 60)
-    mine, theirs = McpClient(grant.token()), McpClient(granted().token())
+    mine, theirs = McpClient(grant.token()), McpClient(make_grant().token())
     statuses = [client.call("echo", {"value": 1}).status for client in (mine, mine, theirs, theirs)]
     assert statuses == [200, 429, 200, 429]

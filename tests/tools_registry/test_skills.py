@@ -41,10 +41,10 @@ def pages(tmp_path: Path, db: None) -> Path:  # noqa: ARG001  opens the database
 
 @pytest.fixture
 def mcp(grant: Grant, pages: Path) -> McpClient:  # noqa: ARG001  skills are made of them
-    return McpClient(grant.token("docs:read data:read")).at(MODERN)
+    return McpClient(grant.token("docs:read data:read")).with_revision(MODERN)
 
 
-def listed(client: McpClient) -> list[Any]:
+def list_skills(client: McpClient) -> list[Any]:
     skills: list[Any] = client.request("skills/list").result["skills"]
     return skills
 
@@ -60,7 +60,7 @@ def directory(client: McpClient, uri: str) -> Reply:
 
 
 def test_every_file_of_every_skill_is_what_its_entry_says(mcp: McpClient) -> None:
-    skills = listed(mcp)
+    skills = list_skills(mcp)
     assert [skill["frontmatter"]["name"] for skill in skills] == NAMES
     for skill in skills:
         name = skill["frontmatter"]["name"]
@@ -146,15 +146,15 @@ def test_a_file_that_a_skill_does_not_have_is_unknown(mcp: McpClient, path: str)
 
 @pytest.mark.usefixtures("pages")
 def test_skills_need_the_scope_of_what_they_are_about(grant: Grant) -> None:
-    docs = McpClient(grant.token("docs:read")).at(MODERN)
-    assert [skill["frontmatter"]["name"] for skill in listed(docs)] == NAMES[:2]
+    docs = McpClient(grant.token("docs:read")).with_revision(MODERN)
+    assert [skill["frontmatter"]["name"] for skill in list_skills(docs)] == NAMES[:2]
     uri = f"{ROOT}/SKILL.md"
     assert docs.request("skills/get", {"uri": uri}).code == -32602
     assert directory(docs, ROOT).code == -32602
     refused = docs.request("resources/read", {"uri": uri})
     assert (refused.status, refused.error["data"]["reason"]) == (403, "scope_denied")
-    nothing = McpClient(grant.token("setup:read")).at(MODERN)
-    assert listed(nothing) == []
+    nothing = McpClient(grant.token("setup:read")).with_revision(MODERN)
+    assert list_skills(nothing) == []
 
 
 def test_who_reads_a_skill_is_recorded_as_for_every_resource(mcp: McpClient) -> None:
@@ -168,7 +168,7 @@ def test_lists_of_resources_are_as_they_were(mcp: McpClient) -> None:
         for method, member in (
             ("resources/list", "resources"), ("resources/templates/list", "resourceTemplates"),
         ):  # fmt: skip
-            body = mcp.at(revision).request(method).body
+            body = mcp.with_revision(revision).request(method).body
             assert member.encode() in body
             assert b"skill:" not in body
 
@@ -183,17 +183,17 @@ def test_only_the_workspace_server_announces_skills(grant: Grant, mcp: McpClient
             "capabilities": {},
             "clientInfo": {"name": "x", "version": "1"},
         }
-        shaken = mcp.at(revision).request("initialize", params).result["capabilities"]
+        shaken = mcp.with_revision(revision).request("initialize", params).result["capabilities"]
         assert "extensions" not in shaken
         for method in ("skills/list", "skills/get", "resources/directory/read"):
-            assert mcp.at(revision).request(method, {"uri": ROOT}).code == -32601
+            assert mcp.with_revision(revision).request(method, {"uri": ROOT}).code == -32601
 
     row = project_rows.project(grant.organization, grant.user)
     path = f"/{row.pk}"
     token = mcp_tokens.issue(
         grant.user, grant.organization, path, name="Laptop", days=0, address=""
     ).secret
-    project = project_rows.client(path, token).at(MODERN)
+    project = project_rows.client(path, token).with_revision(MODERN)
     for method in ("skills/list", "skills/get", "resources/directory/read"):
         gone = project.request(method, {"uri": ROOT})
         assert (gone.status, gone.code) == (404, -32601)
@@ -203,8 +203,10 @@ def test_a_cursor_of_another_list_or_connection_is_refused(mcp: McpClient) -> No
     for method in ("skills/list", "resources/directory/read"):
         refused = mcp.request(method, {"uri": ROOT, "cursor": "x"})
         assert (refused.code, refused.error["data"]["field"]) == (-32602, "cursor")
-    other = McpClient(grants.granted().token("docs:read data:read")).at(MODERN)
-    assert [skill["uri"] for skill in listed(other)] == [skill["uri"] for skill in listed(mcp)]
+    other = McpClient(grants.make_grant().token("docs:read data:read")).with_revision(MODERN)
+    assert [skill["uri"] for skill in list_skills(other)] == [
+        skill["uri"] for skill in list_skills(mcp)
+    ]
 
 
 def test_a_deployment_with_other_pages_has_the_skills_that_its_pages_make(
@@ -213,7 +215,7 @@ def test_a_deployment_with_other_pages_has_the_skills_that_its_pages_make(
     (pages / "connect-a-client.md").unlink()
     (pages / "refusals.md").unlink()
     refresh(pages)
-    skills = listed(mcp)
+    skills = list_skills(mcp)
     assert [skill["frontmatter"]["name"] for skill in skills] == NAMES[1:]
     files = [each["uri"].rpartition("/")[2] for each in skills[0]["resources"]]
     assert files == ["SKILL.md", "gateway.md", "mcp-endpoint.md"]
@@ -229,7 +231,7 @@ def test_a_skill_that_cannot_be_made_does_not_take_the_list_along(mcp: McpClient
         raise LookupError
 
     with registry.including(toolset):
-        assert [skill["frontmatter"]["name"] for skill in listed(mcp)] == NAMES
+        assert [skill["frontmatter"]["name"] for skill in list_skills(mcp)] == NAMES
         failed = mcp.request("resources/read", {"uri": "skill://broken-skill/SKILL.md"})
         assert failed.code == -32603
 

@@ -8,9 +8,9 @@ import pytest
 from mcp_protocol.revisions import Revision
 from tests.drivers.fixture_server import Laboratory
 from tests.drivers.fixture_tools import begun_mark
-from tests.drivers.mcp import McpClient, over_http
-from tests.tools_registry.test_asgi_process import until
-from tests.tools_registry.test_cancelling_json import message, sent
+from tests.drivers.mcp import McpClient, http_transport
+from tests.tools_registry.test_asgi_process import wait_until
+from tests.tools_registry.test_cancelling_json import message, send_body
 
 pytestmark = pytest.mark.process
 
@@ -27,13 +27,14 @@ def test_slow_calls_do_not_hold_up_the_others(
     calls: int, running: Laboratory, tmp_path: Path
 ) -> None:
     revision = Revision.V2026_07_28
-    client = McpClient(running.token, revision, over_http(running.server.mcp_url))
+    client = McpClient(running.token, revision, http_transport(running.server.mcp_url))
     awaited = [tmp_path / f"go-{turn}" for turn in range(calls)]
     with ExitStack() as stack:
         lines = [
-            stack.enter_context(sent(running, revision, message(file, client))) for file in awaited
+            stack.enter_context(send_body(running, revision, message(file, client)))
+            for file in awaited
         ]
-        until(lambda: all(begun_mark(file).exists() for file in awaited))
+        wait_until(lambda: all(begun_mark(file).exists() for file in awaited))
 
         assert client.call("echo", {"value": "quick"}).result["isError"] is False
         assert client.request("tools/list").result["tools"]

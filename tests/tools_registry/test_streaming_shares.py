@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mcp_protocol.revisions import Revision
-from tests.drivers.elicitation_client import accept, in_session
+from tests.drivers.elicitation_client import accept, start_session
 from tests.drivers.fixture_server import Laboratory
-from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.mcp import McpClient, http_transport
 from tests.tools_registry.test_asgi_process import Line, call_of, last_row
 from tests.tools_registry.test_elicitation_process import answer, calling
 from tools_registry.endpoint.streams.conversation import RETRY_AFTER
@@ -26,38 +26,38 @@ def running(laboratory: Laboratory) -> Laboratory:
 
 
 @pytest.fixture
-def awaited(tmp_path: Path) -> Iterator[Path]:
+def awaited_file(tmp_path: Path) -> Iterator[Path]:
     """What long calls wait for; it comes in the end at the latest."""
     yield tmp_path / "go"
     (tmp_path / "go").touch()
 
 
 @pytest.fixture
-def busy(running: Laboratory, awaited: Path) -> Iterator[list[Line]]:
+def busy(running: Laboratory, awaited_file: Path) -> Iterator[list[Line]]:
     """As many calls on streams as one connection may have at a time."""
     with ExitStack() as stack:
         lines = [Line(running) for _ in range(SHARE)]
         for line in lines:
             stack.enter_context(closing(line.socket))
-            line.write(*call_of(line, NEWEST, "wait", awaited))
+            line.write(*call_of(line, NEWEST, "wait", awaited_file))
             line.read_until(b"notifications/progress")
         yield lines
-        awaited.touch()
+        awaited_file.touch()
         for line in lines:
             line.read_until(b'"id":9')
 
 
 def client_of(running: Laboratory, token: str) -> McpClient:
-    return in_session(McpClient(token, transport=over_http(running.server.mcp_url)), NEWEST)
+    return start_session(McpClient(token, transport=http_transport(running.server.mcp_url)), NEWEST)
 
 
 @pytest.mark.usefixtures("busy")
 def test_one_call_more_is_refused_with_when_to_come_again_and_recorded(
-    running: Laboratory, awaited: Path
+    running: Laboratory, awaited_file: Path
 ) -> None:
     line = Line(running)
     with closing(line.socket):
-        line.write(*call_of(line, NEWEST, "wait", awaited))
+        line.write(*call_of(line, NEWEST, "wait", awaited_file))
         answered = line.read_until(b"}}").lower()
     assert answered.startswith(b"http/1.1 429 ")
     assert f"retry-after: {RETRY_AFTER}\r\n".encode() in answered
@@ -69,14 +69,14 @@ def test_one_call_more_is_refused_with_when_to_come_again_and_recorded(
 
 @pytest.mark.usefixtures("busy")
 def test_a_question_is_asked_while_all_places_are_taken_and_goes_on_once_one_is_free(
-    running: Laboratory, awaited: Path
+    running: Laboratory, awaited_file: Path
 ) -> None:
     client = client_of(running, running.token)
     with calling(running, client, "greet") as events:
         request = next(events)
         answer(client, request, accept(name="Ada"))
         assert client.request("ping").result == {}
-        awaited.touch()
+        awaited_file.touch()
         response = next(events)
     assert "Hello, Ada" in response["result"]["content"][0]["text"]
 
@@ -91,8 +91,8 @@ def test_another_tenant_is_not_held_up(running: Laboratory) -> None:
         assert [event.get("method") for event in events] == ["notifications/progress", None]
 
 
-def test_the_places_come_back(running: Laboratory, busy: list[Line], awaited: Path) -> None:
-    awaited.touch()
+def test_the_places_come_back(running: Laboratory, busy: list[Line], awaited_file: Path) -> None:
+    awaited_file.touch()
     while busy:
         busy.pop().read_until(b'"id":9')  # its place came back before this was sent
     client = client_of(running, running.token)

@@ -18,7 +18,7 @@ from oauth import credentials
 from oauth.grants import connections
 from oauth.models import AccessToken, Authorization, Client
 from tests.drivers import grants
-from tests.drivers.asgi import Wire, application, exchange, opened, scope_of
+from tests.drivers.asgi import Wire, application, exchange, open_request, scope_of
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.subscription_client import (
@@ -29,21 +29,21 @@ from tests.drivers.subscription_client import (
     listening,
     request_of,
 )
-from tests.tools_registry.test_asgi_process import until
+from tests.tools_registry.test_asgi_process import wait_until
 from tests.tools_registry.test_asgi_streams import request_of as call_of
 from tools_registry.endpoint.asgi import McpApplication, Timeouts
 from tools_registry.endpoint.streams import listen_streams as listens
 from workspace import changes
 from workspace.models import Membership, Organization, User
 
-pytestmark = pytest.mark.usefixtures("lab", "by_file")
+pytestmark = pytest.mark.usefixtures("lab", "file_notices")
 
 CHANGED = ("acknowledged", "list_changed")
 ENDED = ("acknowledged", "ended")
 
 
 @pytest.fixture
-def by_file(settings: Any, tmp_path: Path) -> None:
+def file_notices(settings: Any, tmp_path: Path) -> None:
     """Notices through a file: the test's transaction is never committed, which others wait for."""
     settings.HALO_NOTICES = str(tmp_path / "notices")
 
@@ -131,13 +131,13 @@ def test_a_filter_that_is_none_is_refused(
 
 
 def test_without_a_filter_it_is_refused(mcp: McpClient) -> None:
-    reply = mcp.at(MODERN).asking_for_events().request("subscriptions/listen", {})
+    reply = mcp.with_revision(MODERN).asking_for_events().request("subscriptions/listen", {})
     assert (reply.code, reply.error["data"]["field"]) == (-32602, "notifications")
 
 
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=str)
 def test_earlier_revisions_do_not_know_it(mcp: McpClient, revision: Revision) -> None:
-    client = mcp.at(revision).asking_for_events()
+    client = mcp.with_revision(revision).asking_for_events()
     assert client.request("subscriptions/listen", {"notifications": {}}).code == -32601
 
 
@@ -146,9 +146,9 @@ def test_a_switch_that_shows_or_hides_a_tool_is_published(
 ) -> None:
     async def scene() -> None:
         async with listening(app, mcp, request_id="s") as subscription:
-            await subscription.after(enable(grant, "find_contact"))
+            await subscription.run_and_commit(enable(grant, "find_contact"))
             await subscription.receives(*CHANGED)
-            await subscription.after(enable(grant))
+            await subscription.run_and_commit(enable(grant))
             await subscription.receives(*CHANGED, "list_changed")
             ids = {event["params"]["_meta"][ID] for event in subscription.wire.reply.events}
             assert ids == {"s"}
@@ -158,9 +158,9 @@ def test_a_switch_that_shows_or_hides_a_tool_is_published(
 
 async def received_nothing(subscription: OpenSubscription) -> None:
     """The same notice has woken this stream, and it has looked."""
-    await asyncio.to_thread(until, lambda: not subscription.app._quiet._unfinished)
+    await asyncio.to_thread(wait_until, lambda: not subscription.app._quiet._unfinished)
     await asyncio.sleep(0.05)  # no event: time in which a message could come that is not to
-    assert subscription.received == ["acknowledged"]
+    assert subscription.received_methods == ["acknowledged"]
 
 
 def test_what_this_token_does_not_see_is_not_reported(
@@ -170,7 +170,7 @@ def test_what_this_token_does_not_see_is_not_reported(
 
     async def scene() -> None:
         async with listening(app, mcp) as wide, listening(app, narrow) as subscription:
-            await wide.after(enable(grant, "find_contact"))
+            await wide.run_and_commit(enable(grant, "find_contact"))
             await wide.receives(*CHANGED)
             await received_nothing(subscription)
 
@@ -180,12 +180,12 @@ def test_what_this_token_does_not_see_is_not_reported(
 def test_a_change_of_another_organization_is_not_published(
     app: McpApplication, mcp: McpClient
 ) -> None:
-    other = grants.granted()
+    other = grants.make_grant()
     theirs = McpClient(other.token())
 
     async def scene() -> None:
         async with listening(app, theirs) as witness, listening(app, mcp) as subscription:
-            await subscription.after(enable(other, "find_contact"))
+            await subscription.run_and_commit(enable(other, "find_contact"))
             await witness.receives(*CHANGED)
             await received_nothing(subscription)
 
@@ -197,7 +197,7 @@ def test_nothing_is_shown_that_was_not_asked_for(
 ) -> None:
     async def scene() -> None:
         async with listening(app, mcp) as witness, listening(app, mcp, {}) as subscription:
-            await subscription.after(enable(grant, "find_contact"))
+            await subscription.run_and_commit(enable(grant, "find_contact"))
             await witness.receives(*CHANGED)
             await received_nothing(subscription)
 
@@ -214,7 +214,7 @@ def test_scopes_taken_from_the_connection_are_published(
 
     async def scene() -> None:
         async with listening(app, mcp) as subscription:
-            await subscription.after(narrow)
+            await subscription.run_and_commit(narrow)
             await subscription.receives(*CHANGED)
 
     run(scene)
@@ -224,11 +224,11 @@ def _flag_off(grant: Grant) -> None:
     grant.switch_off("mcp_server")
 
 
-def _suspended(grant: Grant) -> None:
+def _suspend_organization(grant: Grant) -> None:
     Organization.objects.filter(pk=grant.organization.pk).update(suspended_at=timezone.now())
 
 
-def _left(grant: Grant) -> None:
+def _delete_membership(grant: Grant) -> None:
     Membership.objects.filter(pk=grant.membership.pk).delete()
 
 
@@ -236,19 +236,27 @@ def _inactive(grant: Grant) -> None:
     User.objects.filter(pk=grant.user.pk).update(is_active=False)
 
 
-def _disabled(grant: Grant) -> None:
+def _disable_client(grant: Grant) -> None:
     Client.objects.filter(pk=grant.client.pk).update(disabled_at=timezone.now())
 
 
-def _revoked(grant: Grant) -> None:
+def _revoke_grant(grant: Grant) -> None:
     grant.revoke()
 
 
-def _expired(_grant: Grant) -> None:
+def _expire_tokens(_grant: Grant) -> None:
     AccessToken.objects.update(expires=timezone.now() - timedelta(seconds=1))
 
 
-ENDINGS = [_flag_off, _suspended, _left, _inactive, _disabled, _revoked, _expired]
+ENDINGS = [
+    _flag_off,
+    _suspend_organization,
+    _delete_membership,
+    _inactive,
+    _disable_client,
+    _revoke_grant,
+    _expire_tokens,
+]
 
 
 @pytest.mark.parametrize("end", ENDINGS, ids=lambda end: str(end.__name__))
@@ -257,7 +265,7 @@ def test_a_stream_whose_right_is_gone_ends_with_its_result_at_the_next_notice(
 ) -> None:
     async def scene() -> Wire:
         async with listening(app, mcp, request_id="last") as subscription:
-            await subscription.after(lambda: (end(grant), publish(grant)))
+            await subscription.run_and_commit(lambda: (end(grant), publish(grant)))
             await subscription.receives(*ENDED)
         return subscription.wire
 
@@ -274,7 +282,7 @@ def test_without_any_notice_the_right_is_asked_for_again_from_time_to_time(
 
     async def scene() -> None:
         async with listening(app, mcp) as subscription:
-            await subscription.after(lambda: _expired(grant))
+            await subscription.run_and_commit(lambda: _expire_tokens(grant))
             await subscription.receives(*ENDED)
 
     run(scene)
@@ -295,11 +303,11 @@ def test_a_database_that_does_not_answer_ends_no_stream_and_tells_it_nothing(
             # The check that the stream begins with may still run; the next one follows it.
             for act in (lambda: publish(grant), enable(grant, "find_contact")):
                 asked.clear()
-                await subscription.after(act)
+                await subscription.run_and_commit(act)
                 assert await asyncio.to_thread(asked.wait, 20)
-            assert subscription.received == ["acknowledged"]
+            assert subscription.received_methods == ["acknowledged"]
             monkeypatch.setattr(credentials, "recheck", recheck)
-            await subscription.after(lambda: publish(grant))
+            await subscription.run_and_commit(lambda: publish(grant))
             await subscription.receives(*CHANGED)
 
     run(scene)
@@ -320,7 +328,7 @@ def test_a_connection_holds_so_many_streams_and_gets_a_place_back(
                 assert int(third.wire.headers["x-ratelimit-reset"]) > 0
                 assert third.wire.reply.error["data"]["reason"] == "rate_limited"
             async with listening(app, mcp) as again:
-                assert again.received == ["acknowledged"]
+                assert again.received_methods == ["acknowledged"]
 
     run(scene)
     assert listens.OPEN.is_idle
@@ -344,7 +352,7 @@ def test_all_connections_of_a_person_hold_four_times_as_many_streams(
 
 @pytest.mark.parametrize("accept", ["application/json", "*/*", None])
 def test_a_client_that_reads_no_events_gets_a_message(mcp: McpClient, accept: str | None) -> None:
-    client = mcp.at(MODERN)
+    client = mcp.with_revision(MODERN)
     params = {"notifications": TOOLS}
     reply = client.request("subscriptions/listen", params, headers={"Accept": accept})
     assert (reply.status, reply.code) == (406, -32600)
@@ -371,9 +379,9 @@ def test_long_calls_do_not_hold_up_who_listens(
     scope, body = call_of(mcp, "wait", {"file": str(tmp_path / "go")}, {"progressToken": "p"})
 
     async def scene() -> None:
-        async with opened(app, scope, body) as call, listening(app, mcp) as subscription:
-            await call.until(lambda: b"notifications/progress" in call.body)
-            await subscription.after(enable(grant, "find_contact"))
+        async with open_request(app, scope, body) as call, listening(app, mcp) as subscription:
+            await call.wait_until(lambda: b"notifications/progress" in call.body)
+            await subscription.run_and_commit(enable(grant, "find_contact"))
             await subscription.receives(*CHANGED)
             await asyncio.to_thread((tmp_path / "go").touch)
 
@@ -383,17 +391,17 @@ def test_long_calls_do_not_hold_up_who_listens(
 def test_a_silent_stream_is_kept_open_with_comments(mcp: McpClient) -> None:
     async def scene(app: McpApplication) -> None:
         async with listening(app, mcp) as subscription:
-            await subscription.wire.until(
+            await subscription.wire.wait_until(
                 lambda: subscription.wire.body.count(b": keep-alive\n\n") >= 2
             )
-            assert subscription.received == ["acknowledged"]
+            assert subscription.received_methods == ["acknowledged"]
 
     with application(Timeouts(keep_alive=0.02)) as app:
         asyncio.run(scene(app))
 
 
 def test_discovery_promises_it_and_the_handshake_does_not(mcp: McpClient) -> None:
-    discovered = mcp.at(MODERN).request("server/discover").result["capabilities"]
+    discovered = mcp.with_revision(MODERN).request("server/discover").result["capabilities"]
     assert discovered["tools"] == {"listChanged": True}
     initialized = mcp.request("initialize").result["capabilities"]
     assert initialized["tools"] == {"listChanged": False}

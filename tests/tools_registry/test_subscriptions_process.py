@@ -14,8 +14,8 @@ from tests.drivers.fixture_server import Laboratory
 from tests.drivers.mcp import McpClient, events_in
 from tests.drivers.person import form_with
 from tests.drivers.server import PASSWORD
-from tests.drivers.subscription_client import judged, request_of
-from tests.drivers.websocket_client import opened
+from tests.drivers.subscription_client import check_events, request_of
+from tests.drivers.websocket_client import open_socket
 from tests.tools_registry.test_websocket_process import mint
 
 pytestmark = pytest.mark.process
@@ -57,7 +57,7 @@ class Open:
         """Read until so much has come, and hold it against what should."""
         while len(events_in(self._read)) < len(wanted):
             self._read += next(self._chunks)
-        assert judged(events_in(self._read)) == list(wanted)
+        assert check_events(events_in(self._read)) == list(wanted)
 
     def is_over(self) -> bool:
         return b"".join(self._chunks) == b""
@@ -67,7 +67,7 @@ class Open:
         self._client.close()
 
 
-class Admin:
+class SwitchAdmin:
     """An admin's browser."""
 
     def __init__(self, url: str, email: str) -> None:
@@ -97,7 +97,7 @@ def publish(running: Laboratory, second: Laboratory) -> None:
     cast = running.evaluate(CAST.format(organization=account.organization))
     with closing(Open(running)) as stream:
         stream.receives("acknowledged")
-        with closing(Admin(second.server.url, account.email)) as admin:
+        with closing(SwitchAdmin(second.server.url, account.email)) as admin:
             admin.switch(cast, enabled="on")
             stream.receives("acknowledged", "list_changed")
             admin.switch(cast)
@@ -117,14 +117,14 @@ def test_a_message_is_pushed_to_the_sockets_of_its_credential_in_every_process(
     running, second = laboratory.with_account(), second_laboratory
     ((token, authorization),) = mint(running, 1).items()
     with (
-        opened(running.port, token) as here,
-        opened(second.port, token) as there,
-        opened(running.port, running.token) as other,
+        open_socket(running.port, token) as here,
+        open_socket(second.port, token) as there,
+        open_socket(running.port, running.token) as other,
     ):
         running.evaluate(PUSH.format(authorization=authorization))
         assert here.receive()["method"] == there.receive()["method"] == "notifications/x"
         # One that reconnects gets it too, and none of them twice.
-        with opened(running.port, token) as late:
+        with open_socket(running.port, token) as late:
             assert late.receive()["method"] == "notifications/x"
         for client in (here, there, other):
             assert client.request("ping")["result"] == {}

@@ -21,7 +21,7 @@ from workspace.models import FeatureFlag, Membership, Organization, User
 
 
 @pytest.fixture(autouse=True)
-def posted(settings: Any, tmp_path: Path) -> Path:
+def notices_file(settings: Any, tmp_path: Path) -> Path:
     """The file that notices go through."""
     settings.HALO_NOTICES = str(tmp_path / "notices")
     return tmp_path / "notices"
@@ -35,31 +35,31 @@ def root(grant: Grant) -> Http:  # noqa: ARG001  asked for: it opens the databas
 
 
 @pytest.fixture
-def says(grant: Grant, posted: Path) -> Callable[[Callable[[], object]], None]:
+def says(grant: Grant, notices_file: Path) -> Callable[[Callable[[], object]], None]:
     """Assert that something is published to the subscribers of the organization."""
 
     def check(act: Callable[[], object]) -> None:
-        posted.unlink(missing_ok=True)
+        notices_file.unlink(missing_ok=True)
         with TestCase.captureOnCommitCallbacks(execute=True):
             act()
-        assert posted.exists(), "nothing was said"
-        assert changes.topic(grant.organization.pk) in posted.read_text().splitlines()
+        assert notices_file.exists(), "nothing was said"
+        assert changes.topic(grant.organization.pk) in notices_file.read_text().splitlines()
 
     return check
 
 
-def saved(root: Http, address: str, fields: dict[str, Any]) -> None:
+def save_form(root: Http, address: str, fields: dict[str, Any]) -> None:
     answer = save(root, address, fields)
     assert answer.status_code == 302, answer.content.decode()
 
 
 def delete(root: Http, row: Any) -> None:
-    saved(root, row_url(row, "delete"), {"post": "yes"})
+    save_form(root, row_url(row, "delete"), {"post": "yes"})
 
 
 def delete_all(root: Http, row: Any) -> None:
     fields = {"action": "delete_selected", "_selected_action": [str(row.pk)], "post": "yes"}
-    saved(root, model_url(type(row)), fields)
+    save_form(root, model_url(type(row)), fields)
 
 
 DELETIONS = pytest.mark.parametrize("remove", [delete, delete_all])
@@ -90,23 +90,23 @@ def test_an_integration_that_is_added_or_switched(root: Http, grant: Grant, says
     fields = {"organization": grant.organization.pk, "integration": "crm", "actions_on": "on"}
     fields["connection"] = "connected"
     add = reverse("admin:tools_registry_integrationmode_add")
-    says(lambda: saved(root, add, fields))
-    says(lambda: saved(root, row_url(IntegrationMode.objects.get()), fields))
+    says(lambda: save_form(root, add, fields))
+    says(lambda: save_form(root, row_url(IntegrationMode.objects.get()), fields))
 
 
 def test_an_action_that_is_switched(root: Http, grant: Grant, says: Any) -> None:
     toggle = toggle_of(grant)
     fields = {"agent": toggle.agent_id, "integration": "crm", "action": "find_contact"}
-    says(lambda: saved(root, row_url(toggle), fields))
+    says(lambda: save_form(root, row_url(toggle), fields))
 
 
 def test_a_switch_that_is_given_to_another_organization_is_published_to_the_first(
     root: Http, grant: Grant, says: Any
 ) -> None:
-    other = grants.granted().organization
+    other = grants.make_grant().organization
     fields = {"organization": other.pk, "integration": "crm", "connection": "connected"}
     mode = mode_of(grant)
-    says(lambda: saved(root, row_url(mode), fields))
+    says(lambda: save_form(root, row_url(mode), fields))
 
 
 @DELETIONS
@@ -139,16 +139,16 @@ def organization_page(grant: Grant, *flags: dict[str, Any], **fields: Any) -> di
 def test_a_flag_of_the_organization(root: Http, grant: Grant, says: Any) -> None:
     address, on = row_url(grant.organization), {"name": "mcp_server", "enabled": ""}
     new = organization_page(grant, on | {"organization": grant.organization.pk})
-    says(lambda: saved(root, address, new))
+    says(lambda: save_form(root, address, new))
     flag = FeatureFlag.objects.get()
     gone = on | {"id": flag.pk, "organization": grant.organization.pk, "DELETE": "on"}
-    says(lambda: saved(root, address, organization_page(grant, gone)))
+    says(lambda: save_form(root, address, organization_page(grant, gone)))
     assert not FeatureFlag.objects.exists()
 
 
 def test_an_organization_that_is_suspended(root: Http, grant: Grant, says: Any) -> None:
     when = {"suspended_at_0": "2026-01-01", "suspended_at_1": "12:00:00"}
-    says(lambda: saved(root, row_url(grant.organization), organization_page(grant, **when)))
+    says(lambda: save_form(root, row_url(grant.organization), organization_page(grant, **when)))
     assert Organization.objects.get(pk=grant.organization.pk).suspended_at
 
 
@@ -156,23 +156,23 @@ def test_a_person_who_is_deactivated_or_taken_out(root: Http, grant: Grant, says
     member = {"id": grant.membership.pk, "user": grant.user.pk, "role": "member"}
     member |= {"organization": grant.organization.pk, "DELETE": "on"}
     fields = {"email": grant.user.email, **inline("memberships", member, initial=1)}
-    says(lambda: saved(root, row_url(grant.user), fields))
+    says(lambda: save_form(root, row_url(grant.user), fields))
     assert not Membership.objects.filter(pk=grant.membership.pk).exists()
 
 
-def chosen(root: Http, row: Any, action: str) -> None:
+def run_action(root: Http, row: Any, action: str) -> None:
     fields = {"action": action, "_selected_action": [str(row.pk)]}
-    saved(root, model_url(type(row)), fields)
+    save_form(root, model_url(type(row)), fields)
 
 
 def test_a_client_that_is_disabled_and_enabled_again(root: Http, grant: Grant, says: Any) -> None:
-    says(lambda: chosen(root, grant.client, "disable"))
+    says(lambda: run_action(root, grant.client, "disable"))
     assert Client.objects.get().disabled_at
-    says(lambda: chosen(root, grant.client, "enable"))
+    says(lambda: run_action(root, grant.client, "enable"))
 
 
 def test_an_authorization_that_an_admin_revokes(root: Http, grant: Grant, says: Any) -> None:
-    says(lambda: chosen(root, grant.authorization, "revoke"))
+    says(lambda: run_action(root, grant.authorization, "revoke"))
 
 
 def test_a_connection_that_its_person_narrows_or_ends(grant: Grant, says: Any) -> None:

@@ -14,7 +14,7 @@ from django.urls import reverse
 from audit import record
 from audit.models import SecurityEvent
 from foundation.admin_urls import model_url, row_url
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.shown_forms import save
 from tests.drivers.switches_page import SwitchesPage
 from tools_registry.models import ActionToggle, IntegrationMode
@@ -75,7 +75,7 @@ def history(organization: Organization) -> Any:
     return entries.exclude(change_message__startswith="[").order_by("pk")
 
 
-def sent(browser: Client, address: str, fields: dict[str, Any]) -> Callable[[], None]:
+def make_save(browser: Client, address: str, fields: dict[str, Any]) -> Callable[[], None]:
     def act() -> None:
         reply = save(browser, address, fields)
         assert reply.status_code == 302, reply.content.decode()
@@ -84,20 +84,20 @@ def sent(browser: Client, address: str, fields: dict[str, Any]) -> Callable[[], 
 
 
 def test_each_switch_of_the_switchboard(board: SwitchesPage, message: Any) -> None:
-    def off_and_on(label: str) -> Events:
+    def press_twice(label: str) -> Events:
         found: Events = [*message(lambda: board.press(label)), *message(lambda: board.press(label))]
         return found
 
     flag, mode = "flag mcp_server", "integration_mode_changed"
-    assert off_and_on("MCP server") == [
+    assert press_twice("MCP server") == [
         ("flag_changed", f"{flag}: on -> off"),
         ("flag_changed", f"{flag}: off -> on"),
     ]
-    assert off_and_on("Actions mode of CRM") == [
+    assert press_twice("Actions mode of CRM") == [
         (mode, f"{MODE}: on -> off"),
         (mode, f"{MODE}: off -> on"),
     ]
-    assert off_and_on("Find a contact") == [
+    assert press_twice("Find a contact") == [
         ("action_toggled", f"{FIND}: off -> on"),
         ("action_toggled", f"{FIND}: on -> off"),
     ]
@@ -106,14 +106,14 @@ def test_each_switch_of_the_switchboard(board: SwitchesPage, message: Any) -> No
 
 def test_a_click_that_changes_nothing_leaves_nothing(board: SwitchesPage, message: Any) -> None:
     for switch, to in (("flag:mcp_server", "on"), ("mode:crm", "on"), ("shown:", "off")):
-        assert message(sent(board.browser, board.path, {"switch": switch, "to": to})) == []
+        assert message(make_save(board.browser, board.path, {"switch": switch, "to": to})) == []
     rows = (LogEntry, SecurityEvent, FeatureFlag, IntegrationMode, ActionToggle)
     assert [model.__name__ for model in rows if model.objects.exists()] == []
 
 
 def test_many_at_once_are_as_many_on_record(board: SwitchesPage, message: Any) -> None:
     fields = {"switch": "shown:crm", "to": "on", "confirmed": "1"}
-    assert message(sent(board.browser, board.path, fields)) == [
+    assert message(make_save(board.browser, board.path, fields)) == [
         ("action_toggled", "action crm.create_deal for ask_ai: off -> on"),
         ("action_toggled", f"{FIND}: off -> on"),
     ]
@@ -129,26 +129,26 @@ def test_the_page_of_a_mode_turns_actions_and_connects_nothing(
     by_hand = {"connection": "connected", "settings": '{"portal": "1"}'}
     add = reverse("admin:tools_registry_integrationmode_add")
     off = ("integration_mode_changed", f"{MODE}: on -> off")
-    assert message(sent(browser, add, fields | by_hand)) == [off]
+    assert message(make_save(browser, add, fields | by_hand)) == [off]
     row = IntegrationMode.objects.get()
     assert (row.connection, row.settings) == ("not_connected", {})
-    assert message(sent(browser, row_url(row), fields | by_hand)) == []
+    assert message(make_save(browser, row_url(row), fields | by_hand)) == []
     assert not LogEntry.objects.filter(object_id=str(row.pk), change_message="[]").exists()
     on = ("integration_mode_changed", f"{MODE}: off -> on")
-    assert message(sent(browser, row_url(row), fields | {"actions_on": "on"})) == [on]
+    assert message(make_save(browser, row_url(row), fields | {"actions_on": "on"})) == [on]
 
 
 def test_the_page_of_an_action(browser: Client, grant: Grant, message: Any) -> None:
     agent = grant.organization.agents.get()
     fields = {"agent": agent.pk, "integration": "crm", "action": "find_contact", "enabled": "on"}
     add = reverse("admin:tools_registry_actiontoggle_add")
-    assert message(sent(browser, add, fields)) == [("action_toggled", f"{FIND}: off -> on")]
+    assert message(make_save(browser, add, fields)) == [("action_toggled", f"{FIND}: off -> on")]
     row = ActionToggle.objects.get()
     del fields["enabled"]
-    assert message(sent(browser, row_url(row), fields)) == [
+    assert message(make_save(browser, row_url(row), fields)) == [
         ("action_toggled", f"{FIND}: on -> off")
     ]
-    assert message(sent(browser, row_url(row), fields)) == []
+    assert message(make_save(browser, row_url(row), fields)) == []
 
 
 @pytest.mark.parametrize("way", ["one", "chosen"])
@@ -158,9 +158,9 @@ def test_rows_that_are_deleted(browser: Client, grant: Grant, message: Any, way:
     def remove(row: Any) -> Events:
         chosen = {"action": "delete_selected", "_selected_action": [str(row.pk)], "post": "yes"}
         if way == "one":
-            found: Events = message(sent(browser, row_url(row, "delete"), {"post": "yes"}))
+            found: Events = message(make_save(browser, row_url(row, "delete"), {"post": "yes"}))
         else:
-            found = message(sent(browser, model_url(type(row)), chosen))
+            found = message(make_save(browser, model_url(type(row)), chosen))
         return found
 
     assert remove(ActionToggle.objects.get()) == [("action_toggled", f"{FIND}: on -> off")]
@@ -173,14 +173,16 @@ def test_rows_that_are_deleted(browser: Client, grant: Grant, message: Any, way:
 def test_a_row_that_is_given_to_another_organization_is_on_record_in_both(
     browser: Client, grant: Grant, message: Any
 ) -> None:
-    other = granted().organization
+    other = make_grant().organization
     grant.connect("crm", enabled=("find_contact",))
     fields: dict[str, Any] = {
         "agent": other.agents.get().pk,
         "integration": "crm",
         "action": "find_contact",
     }
-    here = message(sent(browser, row_url(ActionToggle.objects.get()), fields | {"enabled": "on"}))
+    here = message(
+        make_save(browser, row_url(ActionToggle.objects.get()), fields | {"enabled": "on"})
+    )
     assert here == [("action_toggled", f"{FIND}: on -> off")]
     assert f"{FIND}: off -> on" in history(other).values_list("change_message", flat=True)
 
@@ -188,11 +190,11 @@ def test_a_row_that_is_given_to_another_organization_is_on_record_in_both(
 def test_a_mode_is_given_to_no_other_organization_and_no_other_vendor(
     browser: Client, grant: Grant, message: Any
 ) -> None:
-    other = granted().organization
+    other = make_grant().organization
     grant.connect("crm")
     row = IntegrationMode.objects.get()
     fields: dict[str, Any] = {"organization": other.pk, "integration": "desk", "actions_on": "on"}
-    assert message(sent(browser, row_url(row), fields)) == []
+    assert message(make_save(browser, row_url(row), fields)) == []
     row.refresh_from_db()
     assert (row.organization_id, row.integration) == (grant.organization.pk, "crm")
 
@@ -215,10 +217,10 @@ def test_a_flag_on_the_page_of_its_organization(
 
     off, on = ("flag_changed", "flag mcp_server: on -> off"), "flag mcp_server: off -> on"
     grant.connect("crm", enabled=("find_contact",))
-    assert message(sent(browser, row_url(organization), form())) == [off]
+    assert message(make_save(browser, row_url(organization), form())) == [off]
     row = FeatureFlag.objects.get()
     gone = form(id=row.pk, DELETE="on")
-    assert message(sent(browser, row_url(organization), gone)) == [("flag_changed", on)]
+    assert message(make_save(browser, row_url(organization), gone)) == [("flag_changed", on)]
     assert not FeatureFlag.objects.exists()
 
 

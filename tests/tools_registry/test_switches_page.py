@@ -11,7 +11,7 @@ from audit.models import SecurityEvent
 from foundation.admin_urls import page_url
 from tests.console import markup
 from tests.drivers import switches_page
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.switches_page import SwitchesPage
 from tools_registry.models import ActionToggle, ConnectionState, IntegrationMode
@@ -171,7 +171,7 @@ def test_each_agent_has_its_own_switches_and_mcp_goes_by_ask_ai(
 
 
 def test_an_agent_of_another_organization_is_not_found_here(board: SwitchesPage) -> None:
-    theirs = granted().organization.agents.get()
+    theirs = make_grant().organization.agents.get()
     assert board.browser.get(f"{board.path}?agent={theirs.pk}").status_code == 404
     sent = {"switch": "action:crm.find_contact", "to": "on", "agent": str(theirs.pk)}
     assert board.send(**sent).status_code == 404
@@ -194,7 +194,7 @@ def test_the_index_of_the_admin_leads_there_in_one_click(
 def test_several_organizations_are_a_list_to_choose_from(
     admin: Client, board: SwitchesPage
 ) -> None:
-    granted()
+    make_grant()
     page = markup.read(admin.get(switches_page.INDEX).content)
     assert page.one("a", href=board.path)
     narrowed = markup.read(admin.get(switches_page.INDEX, {"q": "zzz\0"}).content)
@@ -340,7 +340,8 @@ def test_undo_is_offered_for_the_organization_that_was_changed_only(
 ) -> None:
     board.send(switch="mode:crm", to="off")
     assert (
-        SwitchesPage(admin, granted().organization.pk).read().all("form", class_="halo-undo") == []
+        SwitchesPage(admin, make_grant().organization.pk).read().all("form", class_="halo-undo")
+        == []
     )
 
 

@@ -60,13 +60,13 @@ class Calls:
         return json.dumps(reply["error"]) if "error" in reply else ""
 
     @property
-    def begun(self) -> set[int]:
+    def begun_numbers(self) -> set[int]:
         return {int(mark.stem) for mark in self.folder.glob("*.begun")}
 
     def wait_for(self, least: int) -> None:
         deadline = time.monotonic() + TIMEOUT
-        while len(self.begun) < least:
-            assert time.monotonic() < deadline, self.begun
+        while len(self.begun_numbers) < least:
+            assert time.monotonic() < deadline, self.begun_numbers
             time.sleep(0.02)
 
     def let_go(self) -> None:
@@ -100,10 +100,10 @@ def test_v05_calls_sent_after_a_switch_was_turned_are_refused_and_running_ones_f
         calls.let_go()
         reported = [each.result() for each in flying]
         late_answers = [each.result() for each in late]
-    assert len(calls.begun) >= AT_WORK
-    assert {reported[number] for number in calls.begun} == {""}
+    assert len(calls.begun_numbers) >= AT_WORK
+    assert {reported[number] for number in calls.begun_numbers} == {""}
     assert [each for each in late_answers if "agent_disabled" not in each] == []
-    assert calls.begun <= set(range(CALLS))
+    assert calls.begun_numbers <= set(range(CALLS))
 
 
 @pytest.mark.sqlite
@@ -114,16 +114,16 @@ def test_no_call_that_begins_after_a_switch_was_turned_off_succeeds(
     own = wide_laboratory.with_account()
     own.evaluate(CONNECT.format(organization=own.account.organization))
 
-    def timed(_turn: int) -> tuple[float, int]:
+    def call_with_time(_turn: int) -> tuple[float, int]:
         begun = time.monotonic()
         return begun, call(own.server.mcp_url, own.token, "crm.find_contact")
 
     with ThreadPoolExecutor(8) as pool:
-        before = list(pool.map(timed, range(20)))
-        running_calls = pool.map(timed, range(calls))
+        before = list(pool.map(call_with_time, range(20)))
+        running_calls = pool.map(call_with_time, range(calls))
         own.evaluate(SWITCH_OFF.format(organization=own.account.organization))
         off = time.monotonic()
-        reported = [*before, *running_calls, *pool.map(timed, range(calls))]
+        reported = [*before, *running_calls, *pool.map(call_with_time, range(calls))]
     assert {code for _, code in before} == {0}
     assert {code for begun, code in reported if begun > off} == {-32002}
     assert {code for _, code in reported} == {0, -32002}

@@ -12,9 +12,9 @@ import pytest
 from mcp_protocol.revisions import Revision
 from tests.drivers.fixture_server import Laboratory
 from tests.drivers.fixture_tools import begun_mark
-from tests.drivers.mcp import McpClient, over_http
-from tests.tools_registry.test_asgi_process import Line, last_row, until
-from tests.tools_registry.test_cancelling_json import message, sent
+from tests.drivers.mcp import McpClient, http_transport
+from tests.tools_registry.test_asgi_process import Line, last_row, wait_until
+from tests.tools_registry.test_cancelling_json import message, send_body
 from tests.tools_registry.test_prepared_statements import CONNECT
 from tools_registry.endpoint.asgi import CORE_OVERFLOW
 from tools_registry.endpoint.streams.disconnects import WATCHES_AFTER
@@ -56,7 +56,7 @@ def running(laboratory: Laboratory) -> Laboratory:
 
 @pytest.fixture
 def client(running: Laboratory) -> McpClient:
-    return McpClient(running.token, transport=over_http(running.server.mcp_url))
+    return McpClient(running.token, transport=http_transport(running.server.mcp_url))
 
 
 @contextmanager
@@ -64,8 +64,8 @@ def slow_calls(running: Laboratory, folder: Path, count: int) -> Iterator[None]:
     """Keep so many calls running until the block ends."""
     awaited = [folder / f"go-{number}" for number in range(count)]
     with ExitStack() as stack:
-        lines = [stack.enter_context(called(running, file)) for file in awaited]
-        until(lambda: all(begun_mark(file).exists() for file in awaited))
+        lines = [stack.enter_context(call_waiting_tool(running, file)) for file in awaited]
+        wait_until(lambda: all(begun_mark(file).exists() for file in awaited))
         yield
         for file in awaited:
             file.touch()
@@ -73,9 +73,9 @@ def slow_calls(running: Laboratory, folder: Path, count: int) -> Iterator[None]:
             line.read_until(b"}}")
 
 
-def called(running: Laboratory, awaited: Path) -> AbstractContextManager[Line]:
+def call_waiting_tool(running: Laboratory, awaited: Path) -> AbstractContextManager[Line]:
     """A call of a tool that changes something and waits for a file."""
-    return sent(running, MODERN, message(awaited, McpClient(running.token, MODERN)))
+    return send_body(running, MODERN, message(awaited, McpClient(running.token, MODERN)))
 
 
 def test_a_quick_call_is_answered_while_every_core_thread_has_a_slow_one(
@@ -92,10 +92,10 @@ def test_a_call_whose_client_left_before_a_thread_was_free_does_nothing(
     late = tmp_path / "late"
     with slow_calls(running, tmp_path, MAX_THREADS):
         # When a server has read a request or seen that its client left cannot be seen from outside.
-        with called(running, late):
+        with call_waiting_tool(running, late):
             time.sleep(2 * WATCHES_AFTER)
         time.sleep(2 * WATCHES_AFTER)
-    until(lambda: last_row(running, "write_slowly") == "cancelled cancelled")
+    wait_until(lambda: last_row(running, "write_slowly") == "cancelled cancelled")
     assert not begun_mark(late).exists()
 
 
@@ -105,7 +105,7 @@ def test_a_token_that_was_revoked_before_a_thread_was_free_is_refused(
     late, short = tmp_path / "late", laboratory.with_account()
     with ExitStack() as stack:
         with slow_calls(short, tmp_path, MAX_THREADS):
-            line = stack.enter_context(called(short, late))
+            line = stack.enter_context(call_waiting_tool(short, late))
             revoke(short)
         assert b" 401 " in line.read_until(b"}}")
     assert not begun_mark(late).exists()
@@ -114,7 +114,7 @@ def test_a_token_that_was_revoked_before_a_thread_was_free_is_refused(
 def test_many_calls_at_once_have_their_own_answers_and_their_own_records(
     running: Laboratory, client: McpClient
 ) -> None:
-    before = recorded(running)
+    before = count_rows(running)
     kinds: list[Callable[[int], Any]] = [
         lambda number: client.call("echo", {"value": number}).facts == number,
         lambda _: client.call("crm.find_contact").facts == {"contact": "c1"},
@@ -126,7 +126,7 @@ def test_many_calls_at_once_have_their_own_answers_and_their_own_records(
     with ThreadPoolExecutor(CLIENTS) as pool:
         right = list(pool.map(lambda number: kinds[number % 6](number), range(AT_ONCE)))
     assert right == [True] * AT_ONCE
-    new = {key: count - before.get(key, 0) for key, count in recorded(running).items()}
+    new = {key: count - before.get(key, 0) for key, count in count_rows(running).items()}
     each = AT_ONCE // 6
     assert {key: count for key, count in new.items() if count} == {
         ("echo", "success"): each,
@@ -142,7 +142,7 @@ def revoke(running: Laboratory) -> None:
     assert int(running.evaluate(code)) == 1
 
 
-def recorded(running: Laboratory) -> dict[tuple[str, str], int]:
+def count_rows(running: Laboratory) -> dict[tuple[str, str], int]:
     """How many rows there are of each tool with each outcome."""
     code = COUNT.format(organization=running.account.organization)
     reported = eval(running.evaluate(code))  # noqa: S307  our own process wrote it
@@ -155,7 +155,7 @@ def test_a_body_of_any_size_that_is_taken_is_answered(size: int, client: McpClie
 
 
 def test_a_stranger_is_refused_and_counted(running: Laboratory) -> None:
-    stranger = McpClient("halo_at_unknown", transport=over_http(running.server.mcp_url))
+    stranger = McpClient("halo_at_unknown", transport=http_transport(running.server.mcp_url))
     before = int(running.evaluate(REFUSED))
     assert {stranger.call("echo", {"value": 1}).status for _ in range(5)} == {401}
     assert int(running.evaluate(REFUSED)) >= before + 5
@@ -163,7 +163,7 @@ def test_a_stranger_is_refused_and_counted(running: Laboratory) -> None:
 
 def test_who_is_revoked_is_refused_with_the_next_call(laboratory: Laboratory) -> None:
     short = laboratory.with_account()
-    client = McpClient(short.token, transport=over_http(short.server.mcp_url))
+    client = McpClient(short.token, transport=http_transport(short.server.mcp_url))
     assert client.call("echo", {"value": 1}).facts == 1
     revoke(short)
     assert client.call("echo", {"value": 1}).status == 401

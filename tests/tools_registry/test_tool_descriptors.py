@@ -25,7 +25,7 @@ RENEW = "HALO_TEST_RENEW_TOOLS"
 TOOLS = [tool for toolset in registry.native_toolsets() for tool in toolset.tools]
 
 
-def described(tool: Tool) -> dict[str, Any]:
+def describe_tool(tool: Tool) -> dict[str, Any]:
     """What the newest revision tells, and what the gate reads."""
     gate = ("scope", "integration", "action", "destructive", "mutates", "streams")
     return {
@@ -34,12 +34,12 @@ def described(tool: Tool) -> dict[str, Any]:
     }
 
 
-def written(tools: list[Tool]) -> dict[str, str]:
+def make_files(tools: list[Tool]) -> dict[str, str]:
     """The file of each tool."""
-    return {tool.name: json.dumps(described(tool), indent=2) + "\n" for tool in tools}
+    return {tool.name: json.dumps(describe_tool(tool), indent=2) + "\n" for tool in tools}
 
 
-def pinned(folder: Path) -> dict[str, str]:
+def read_files(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text("utf-8") for path in folder.glob("*.json")}
 
 
@@ -54,15 +54,15 @@ def difference(before: dict[str, str], now: dict[str, str]) -> list[str]:
 
 
 def renew(folder: Path, now: dict[str, str]) -> None:
-    for name in pinned(folder).keys() - now.keys():
+    for name in read_files(folder).keys() - now.keys():
         (folder / f"{name}.json").unlink()
     for name, text in now.items():
         (folder / f"{name}.json").write_text(text, "utf-8")
 
 
 def test_tools_are_described_as_they_were_pinned() -> None:
-    now = written(TOOLS)
-    differing = difference(pinned(PINNED), now)
+    now = make_files(TOOLS)
+    differing = difference(read_files(PINNED), now)
     if differing and os.environ.get(RENEW):
         renew(PINNED, now)
         pytest.fail("Written again; review the difference. " + ", ".join(differing))
@@ -78,7 +78,11 @@ def test_a_tool_has_the_shape_of_a_tool(tool: Tool) -> None:
 def test_a_difference_names_each_tool_and_what_happened_to_it(tmp_path: Path) -> None:
     before, now = {"a": "1", "b": "2", "c": "3"}, {"b": "2", "c": "4", "d": "5"}
     renew(tmp_path, before)
-    assert pinned(tmp_path) == before
-    assert difference(pinned(tmp_path), now) == ["a was removed", "c was changed", "d was added"]
+    assert read_files(tmp_path) == before
+    assert difference(read_files(tmp_path), now) == [
+        "a was removed",
+        "c was changed",
+        "d was added",
+    ]
     renew(tmp_path, now)
-    assert difference(pinned(tmp_path), now) == []
+    assert difference(read_files(tmp_path), now) == []

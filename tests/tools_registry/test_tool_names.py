@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("lab")
 
 
 @pytest.fixture(autouse=True)
-def _connected(grant: Grant) -> None:
+def _crm_connection(grant: Grant) -> None:
     grant.connect("crm", enabled=("find_contact", "create_deal"))
 
 
@@ -29,7 +29,7 @@ def test_a_call_may_use_either_name_and_is_recorded_under_one(
     mcp: McpClient, revision: Revision, listed: str, name: str, settings: Any
 ) -> None:
     settings.HALO_TOOL_NAMES = listed
-    assert mcp.at(revision).call(name).facts == {"contact": "c1"}
+    assert mcp.with_revision(revision).call(name).facts == {"contact": "c1"}
     row = ActionExecution.objects.get()
     assert (row.tool, row.integration, row.action) == ("crm.find_contact", "crm", "find_contact")
 
@@ -91,7 +91,7 @@ def test_neither_name_is_kept_for_the_other(
 
 def test_a_list_tells_each_tool_as_its_revision_does(mcp: McpClient) -> None:
     for revision in [*REVISIONS, *REVISIONS]:
-        for message in mcp.at(revision).request("tools/list").result["tools"]:
+        for message in mcp.with_revision(revision).request("tools/list").result["tools"]:
             tool = registry.WORKSPACE_CATALOGUE.find(message["name"], UUID(int=0))
             assert tool is not None
             assert message == tool_descriptor(tool, revision)
@@ -101,20 +101,18 @@ def test_another_tool_of_the_same_name_is_reported_as_it_is(mcp: McpClient) -> N
     for words in ("the first", "the second"):
         with registry.including(_saying(words)):
             (message,) = [
-                tool
-                for tool in mcp.request("tools/list").result["tools"]
-                if tool["name"] == "said_here"
+                tool for tool in mcp.request("tools/list").result["tools"] if tool["name"] == "say"
             ]
         assert message["description"] == words
 
 
 def _saying(words: str) -> Toolset:
     toolset = Toolset(scope="docs:read")
-    toolset.tool(title="", description=words, input_schema=NOTHING)(said_here)
+    toolset.tool(title="", description=words, input_schema=NOTHING)(say)
     return toolset
 
 
-def said_here(_context: ToolContext, _arguments: Arguments) -> Facts:
+def say(_context: ToolContext, _arguments: Arguments) -> Facts:
     return Facts("said")
 
 

@@ -40,7 +40,7 @@ def toolset(name: str = "look_up", *, integration: str = "crm", **facts: Any) ->
     return made
 
 
-def found(*toolsets: Toolset) -> list[str]:
+def find_problem_ids(*toolsets: Toolset) -> list[str]:
     return [str(message.id) for message in checks.find_problems(toolsets)]
 
 
@@ -49,11 +49,11 @@ def test_the_tools_of_this_product_are_sound() -> None:
 
 
 def test_the_tools_of_the_tests_are_sound_too() -> None:
-    assert found(replace(fixture_tools.CRM, connection=SOUND)) == []
+    assert find_problem_ids(replace(fixture_tools.CRM, connection=SOUND)) == []
 
 
 def test_a_sound_toolset_passes() -> None:
-    assert found(toolset(), toolset("search_docs", integration="")) == []
+    assert find_problem_ids(toolset(), toolset("search_docs", integration="")) == []
 
 
 @pytest.mark.parametrize(
@@ -86,37 +86,40 @@ def test_a_sound_toolset_passes() -> None:
     ],
 )
 def test_names_texts_and_scopes_are_held_to_their_form(bad: Toolset, expected: list[str]) -> None:
-    assert found(bad) == expected
+    assert find_problem_ids(bad) == expected
 
 
-def connected(**facts: Any) -> Toolset:
+def toolset_with_connection(**facts: Any) -> Toolset:
     return toolset(connection=replace(SOUND, **facts))
 
 
 def setting(name: str = "team", **facts: Any) -> Toolset:
-    return connected(settings=[Setting(**{"name": name, "title": "Team", **facts})])
+    return toolset_with_connection(settings=[Setting(**{"name": name, "title": "Team", **facts})])
 
 
 BADLY_CONNECTED: dict[str, tuple[Toolset, str]] = {
     "not-at-all": (toolset(connection=None), "tools.E012"),
-    "http": (connected(base_url="http://crm.example"), "tools.E013"),
-    "no-host": (connected(base_url="https:///api"), "tools.E013"),
-    "end-slash": (connected(base_url="https://crm.example/"), "tools.E013"),
-    "query": (connected(base_url="https://crm.example?a=1"), "tools.E013"),
-    "user": (connected(base_url="https://me:pw@crm.example"), "tools.E013"),
-    "bad-host": (connected(base_url="https://[crm"), "tools.E013"),
-    "no-credential": (connected(credential=" "), "tools.E013"),
-    "no-time": (connected(deadline=0), "tools.E013"),
-    "too-long": (connected(deadline=61), "tools.E013"),
-    "nan": (connected(deadline=float("nan")), "tools.E013"),
-    "authorization": (connected(headers={"authorization": "Bearer x"}), "tools.E013"),
-    "bad-header": (connected(headers={"X-A: b\r\nX-C": "d"}), "tools.E013"),
-    "bad-key-header": (connected(idempotency_header="Host"), "tools.E013"),
+    "http": (toolset_with_connection(base_url="http://crm.example"), "tools.E013"),
+    "no-host": (toolset_with_connection(base_url="https:///api"), "tools.E013"),
+    "end-slash": (toolset_with_connection(base_url="https://crm.example/"), "tools.E013"),
+    "query": (toolset_with_connection(base_url="https://crm.example?a=1"), "tools.E013"),
+    "user": (toolset_with_connection(base_url="https://me:pw@crm.example"), "tools.E013"),
+    "bad-host": (toolset_with_connection(base_url="https://[crm"), "tools.E013"),
+    "no-credential": (toolset_with_connection(credential=" "), "tools.E013"),
+    "no-time": (toolset_with_connection(deadline=0), "tools.E013"),
+    "too-long": (toolset_with_connection(deadline=61), "tools.E013"),
+    "nan": (toolset_with_connection(deadline=float("nan")), "tools.E013"),
+    "authorization": (toolset_with_connection(headers={"authorization": "Bearer x"}), "tools.E013"),
+    "bad-header": (toolset_with_connection(headers={"X-A: b\r\nX-C": "d"}), "tools.E013"),
+    "bad-key-header": (toolset_with_connection(idempotency_header="Host"), "tools.E013"),
     "setting-name": (setting("Team name"), "tools.E014"),
     "setting-secret": (setting("api_token"), "tools.E014"),
     "setting-title": (setting(title=""), "tools.E014"),
     "setting-pattern": (setting(pattern="("), "tools.E014"),
-    "setting-twice": (connected(settings=[Setting("a", "A"), Setting("a", "B")]), "tools.E014"),
+    "setting-twice": (
+        toolset_with_connection(settings=[Setting("a", "A"), Setting("a", "B")]),
+        "tools.E014",
+    ),
     "destructive": (toolset(destructive=True), "tools.E015"),
     "open": (toolset(input_schema={"type": "object"}), "tools.E016"),
 }
@@ -124,13 +127,15 @@ BADLY_CONNECTED: dict[str, tuple[Toolset, str]] = {
 
 @pytest.mark.parametrize(("bad", "expected"), BADLY_CONNECTED.values(), ids=BADLY_CONNECTED)
 def test_what_no_organization_could_connect_or_call_is_refused(bad: Toolset, expected: str) -> None:
-    assert found(bad) == [expected]
+    assert find_problem_ids(bad) == [expected]
 
 
 def test_a_connection_with_everything_passes() -> None:
     settings = [Setting("team", "Team", pattern="[A-Z]+", required=True), Setting("key_of", "Key")]
-    sound = connected(headers={"X-Version": "1"}, idempotency_header="X-Key", settings=settings)
-    assert found(sound) == []
+    sound = toolset_with_connection(
+        headers={"X-Version": "1"}, idempotency_header="X-Key", settings=settings
+    )
+    assert find_problem_ids(sound) == []
 
 
 UNPORTABLE: dict[str, dict[str, Any]] = {
@@ -151,7 +156,7 @@ def test_schemas_that_some_host_cannot_read_are_refused(
     place: str, unportable: dict[str, Any]
 ) -> None:
     schemas: dict[str, Any] = {place: unportable}
-    assert "tools.E006" in found(toolset(**schemas))
+    assert "tools.E006" in find_problem_ids(toolset(**schemas))
 
 
 @pytest.mark.parametrize(
@@ -166,11 +171,11 @@ def test_schemas_that_some_host_cannot_read_are_refused(
     ids=["type", "pattern", "look-around", "multiple-of-0", "no-json"],
 )
 def test_schemas_that_do_not_compile_are_refused(unusable: dict[str, Any]) -> None:
-    assert found(toolset(input_schema=unusable)) == ["tools.E007"]
+    assert find_problem_ids(toolset(input_schema=unusable)) == ["tools.E007"]
 
 
 def test_a_property_may_be_called_like_a_keyword() -> None:
-    assert found(toolset(input_schema=schema(type=TEXT, anyOf=TEXT, enum=TEXT))) == []
+    assert find_problem_ids(toolset(input_schema=schema(type=TEXT, anyOf=TEXT, enum=TEXT))) == []
 
 
 def test_a_name_declared_twice_is_named() -> None:

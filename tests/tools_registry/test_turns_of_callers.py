@@ -10,10 +10,10 @@ import pytest
 
 from audit.models import ActionExecution
 from tests.drivers import grants
-from tests.drivers.asgi import application, opened, scope_of
+from tests.drivers.asgi import application, open_request, scope_of
 from tests.drivers.fixture_tools import begun_mark
 from tests.drivers.mcp import HOST, McpClient
-from tests.tools_registry.test_asgi_process import until
+from tests.tools_registry.test_asgi_process import wait_until
 from tools_registry.endpoint import asgi as edge
 from tools_registry.endpoint.asgi import McpApplication
 
@@ -45,15 +45,17 @@ async def send_many_and_one(
     sent = [(many, body_of_call(QUICK))] * 3 + [(single, body_of_call(QUICK))]
     async with AsyncExitStack() as wires:
         slow = body_of_call("wait", file=str(awaited))
-        open_wires = [await wires.enter_async_context(opened(app, scope(many), slow))]
-        await asyncio.to_thread(until, begun_mark(awaited).exists)
+        open_wires = [await wires.enter_async_context(open_request(app, scope(many), slow))]
+        await asyncio.to_thread(wait_until, begun_mark(awaited).exists)
         for number, (client, body) in enumerate(sent, start=2):
-            open_wires.append(await wires.enter_async_context(opened(app, scope(client), body)))
+            open_wires.append(
+                await wires.enter_async_context(open_request(app, scope(client), body))
+            )
             queued = number
-            await asyncio.to_thread(until, lambda: app._core._unfinished == queued)  # noqa: B023  awaited at once
+            await asyncio.to_thread(wait_until, lambda: app._core._unfinished == queued)  # noqa: B023  awaited at once
         await asyncio.to_thread(awaited.touch)
         for wire in open_wires:
-            await wire.until(lambda: bool(wire.body))  # noqa: B023  awaited at once
+            await wire.wait_until(lambda: bool(wire.body))  # noqa: B023  awaited at once
 
 
 def test_a_caller_waits_for_one_request_of_another_and_not_for_all_of_them(
@@ -61,7 +63,7 @@ def test_a_caller_waits_for_one_request_of_another_and_not_for_all_of_them(
 ) -> None:
     settings.HALO_CORE_THREADS = 1
     monkeypatch.setattr(edge, "CORE_OVERFLOW", 0)
-    other = grants.granted()
+    other = grants.make_grant()
     with application() as app:
         asyncio.run(send_many_and_one(app, mcp, mcp.holding(other.token()), tmp_path / "go"))
     rows = ActionExecution.objects.filter(tool=QUICK).order_by("pk")

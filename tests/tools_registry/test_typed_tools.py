@@ -21,21 +21,21 @@ class Colour(Enum):
     GREEN = "green"
 
 
-class Place(TypedDict):
+class TypedPlace(TypedDict):
     city: Annotated[str, Keywords(maxLength=80)]
 
 
-class Trip(Place, total=False):
+class TypedTrip(TypedPlace, total=False):
     days: int
 
 
 @dataclass(frozen=True)
-class Page:
+class TypedPage:
     page_size: Annotated[int, Keywords(minimum=1, maximum=50)] = 10
     cursor: Annotated[str, Keywords(maxLength=100)] | None = None
 
 
-PAGE: Final = Page(page_size=30)
+PAGE: Final = TypedPage(page_size=30)
 Line = Annotated[str, Keywords(minLength=1, maxLength=60, description="One line")]
 
 
@@ -46,15 +46,15 @@ def paint(
     title: Line,
     colour: Colour | Literal["any"] = "any",
     from_: Line | None = None,
-    trip: Trip | None = None,
+    trip: TypedTrip | None = None,
     coats: int = 1,
-    page: Page = PAGE,
+    page: TypedPage = PAGE,
 ) -> Facts:
     return Facts([title, str(colour), from_, trip, repr(coats), page.page_size, page.cursor])
 
 
 @pytest.fixture(autouse=True)
-def _found() -> Iterator[None]:
+def _typed_toolset() -> Iterator[None]:
     with registry.including(TYPED):
         yield
 
@@ -119,7 +119,7 @@ def test_arguments_that_do_not_fit_the_signature_are_refused(
     assert (error["code"], error["data"]["field"]) == (-32602, field)
 
 
-def described(hint: Any) -> Mapping[str, Any]:
+def schema_of(hint: Any) -> Mapping[str, Any]:
     def tool(_context: ToolContext, value: Any) -> Facts:
         return Facts(value)
 
@@ -134,8 +134,8 @@ def described(hint: Any) -> Mapping[str, Any]:
         (bool, {"type": "boolean"}),
         (Any, {}),
         (Literal[1, 2], {"type": "integer", "enum": [1, 2]}),
-        (list[Line], {"type": "array", "items": described(Line)}),
-        (Annotated[Line, Keywords(maxLength=9)], {**described(Line), "maxLength": 9}),
+        (list[Line], {"type": "array", "items": schema_of(Line)}),
+        (Annotated[Line, Keywords(maxLength=9)], {**schema_of(Line), "maxLength": 9}),
         (
             Annotated[Mapping[str, str], Keywords(maxProperties=2)],
             {"type": "object", "maxProperties": 2},
@@ -144,12 +144,12 @@ def described(hint: Any) -> Mapping[str, Any]:
     ids=["number", "boolean", "anything", "integers", "list", "more-keywords", "mapping"],
 )
 def test_every_annotation_has_one_schema(hint: Any, schema: Any) -> None:
-    assert described(hint) == schema
+    assert schema_of(hint) == schema
 
 
 @pytest.mark.parametrize(
     "declare",
-    [lambda: described(bytes), lambda: described(Annotated[str, Keywords(maxlength=9)])],
+    [lambda: schema_of(bytes), lambda: schema_of(Annotated[str, Keywords(maxlength=9)])],
     ids=["type", "keyword"],
 )
 def test_an_annotation_without_a_schema_is_refused_when_it_is_declared(
@@ -160,14 +160,14 @@ def test_an_annotation_without_a_schema_is_refused_when_it_is_declared(
 
 
 def declare_two_of_one_name() -> None:
-    def tool(_context: ToolContext, page_size: int, page: Page = PAGE) -> Facts:
+    def tool(_context: ToolContext, page_size: int, page: TypedPage = PAGE) -> Facts:
         return Facts([page_size, page])
 
     read_signature(tool)
 
 
 def declare_an_underscore_twice() -> None:
-    def tool(_context: ToolContext, page: Page = PAGE, cursor_: str = "") -> Facts:
+    def tool(_context: ToolContext, page: TypedPage = PAGE, cursor_: str = "") -> Facts:
         return Facts([page, cursor_])
 
     read_signature(tool)
@@ -194,12 +194,12 @@ def declare_any_arguments() -> None:
         (declare_an_underscore_twice, "two arguments of tool are called cursor"),
         (declare_a_mutable_default, "argument names of tool: all calls would share its default"),
         (declare_any_arguments, "more: str of tool cannot be passed by name"),
-        (lambda: described(int | str), "argument value of tool: of several types"),
-        (lambda: described(bool | int), "argument value of tool: of several types"),
-        (lambda: described(int | Literal["all"]), "argument value of tool: of several types"),
-        (lambda: described(Literal["all", 1]), "argument value of tool: values to choose from"),
-        (lambda: described(int | None), "argument value of tool: .* write `= None`"),
-        (lambda: described(list[Colour]), "argument value of tool: only an argument itself"),
+        (lambda: schema_of(int | str), "argument value of tool: of several types"),
+        (lambda: schema_of(bool | int), "argument value of tool: of several types"),
+        (lambda: schema_of(int | Literal["all"]), "argument value of tool: of several types"),
+        (lambda: schema_of(Literal["all", 1]), "argument value of tool: values to choose from"),
+        (lambda: schema_of(int | None), "argument value of tool: .* write `= None`"),
+        (lambda: schema_of(list[Colour]), "argument value of tool: only an argument itself"),
     ],
     ids=[
         *("name", "underscore", "mutable", "keywords", "types", "bool", "literal"),

@@ -13,7 +13,7 @@ from foundation.outbound import retry
 from foundation.outbound.breaker import FAILURES
 from tests.drivers.fake_vendors import help_desk, site
 from tests.drivers.fake_vendors.site import Answer, Site
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry import vendors
 from tools_registry.api import Cancelled, IntegrationFailure
@@ -26,7 +26,7 @@ READ, KEYED, UNKEYED = "desk.get_ticket", "desk.open_ticket", "desk.comment"
 def vendor(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """The help desk's site; who repeats a request hardly pauses."""
     monkeypatch.setattr(retry, "FIRST_DELAY", 0.001)
-    with help_desk.opened(settings) as opened:
+    with help_desk.open_desk(settings) as opened:
         yield opened
 
 
@@ -37,21 +37,21 @@ def mcp(grant: Grant, vendor: Site) -> McpClient:  # noqa: ARG001  its site has 
 
 
 @pytest.fixture
-def in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def far_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """The deadline of a call stays far away, however busy the machine is."""
     monkeypatch.setattr(retries.CallDeadline, "remaining", lambda _deadline: 60.0)
 
 
-def recorded() -> tuple[str, str, str, int | None]:
+def recorded_call() -> tuple[str, str, str, int | None]:
     row = ActionExecution.objects.latest("id")
     assert row.duration_us is not None
     return row.outcome, row.reason, row.detail, row.upstream_status
 
 
-def failed(reply: Reply, message: str, status: int | None) -> None:
+def assert_failed(reply: Reply, message: str, status: int | None) -> None:
     """The caller and the audit row get the same message and no more."""
     assert (reply.status, reply.error["message"]) == (200, message)
-    assert recorded() == ("integration_error", "integration", message, status)
+    assert recorded_call() == ("integration_error", "integration", message, status)
 
 
 def test_a_request_carries_the_credential_and_the_key_of_its_call(
@@ -63,10 +63,10 @@ def test_a_request_carries_the_credential_and_the_key_of_its_call(
     assert (seen.method, seen.path, seen.json) == ("POST", "/tickets", {"queue": ""})
     assert seen.headers["authorization"] == f"Bearer {help_desk.SECRET}"
     assert len(seen.headers["x-desk-key"]) == 32
-    assert recorded() == ("success", "", "", None)
+    assert recorded_call() == ("success", "", "", None)
 
 
-@pytest.mark.usefixtures("in_time")
+@pytest.mark.usefixtures("far_deadline")
 @pytest.mark.parametrize("tool", [READ, KEYED, UNKEYED])
 @pytest.mark.parametrize(
     "busy",
@@ -86,10 +86,10 @@ def test_a_busy_vendor_is_asked_again_when_it_says(
     assert (len(vendor.seen), len(keys)) == (3, 1)
 
 
-@pytest.mark.usefixtures("in_time")
+@pytest.mark.usefixtures("far_deadline")
 def test_a_vendor_that_stays_busy_is_asked_a_few_times(mcp: McpClient, vendor: Site) -> None:
     vendor.usual = site.busy("0")
-    failed(mcp.call(READ), "The vendor answered 429. Try again in 1 second.", 429)
+    assert_failed(mcp.call(READ), "The vendor answered 429. Try again in 1 second.", 429)
     assert len(vendor.seen) == 4
 
 
@@ -107,11 +107,11 @@ def test_a_wait_that_does_not_fit_is_refused_with_the_time_to_come_again(
     mcp: McpClient, vendor: Site, busy: Answer, when: str
 ) -> None:
     vendor.usual = busy
-    failed(mcp.call(READ), f"The vendor answered 429. Try again {when}.", 429)
+    assert_failed(mcp.call(READ), f"The vendor answered 429. Try again {when}.", 429)
     assert len(vendor.seen) == 1
 
 
-@pytest.mark.usefixtures("in_time")
+@pytest.mark.usefixtures("far_deadline")
 @pytest.mark.parametrize("tool", [READ, KEYED])
 @pytest.mark.parametrize(
     "trouble", [site.saying({}, 503), site.resetting], ids=["status", "connection"]
@@ -126,16 +126,16 @@ def test_what_is_safe_to_repeat_is_repeated_after_trouble(
 
 def test_a_write_without_a_key_is_never_repeated(mcp: McpClient, vendor: Site) -> None:
     vendor.script(site.saying({}, 503))
-    failed(mcp.call(UNKEYED), "The vendor answered 503.", 503)
+    assert_failed(mcp.call(UNKEYED), "The vendor answered 503.", 503)
     vendor.script(site.resetting)
-    failed(mcp.call(UNKEYED), "Help desk: the connection failed.", None)
+    assert_failed(mcp.call(UNKEYED), "Help desk: the connection failed.", None)
     assert len(vendor.seen) == 2
 
 
 @pytest.mark.parametrize("status", [400, 409, 501])
 def test_a_refusal_is_never_repeated(mcp: McpClient, vendor: Site, status: int) -> None:
     vendor.usual = site.saying({"secret": help_desk.SECRET}, status)
-    failed(mcp.call(READ), f"The vendor answered {status}.", status)
+    assert_failed(mcp.call(READ), f"The vendor answered {status}.", status)
     assert len(vendor.seen) == 1
 
 
@@ -180,7 +180,7 @@ BAD = {
 @pytest.mark.parametrize("bad", BAD)
 def test_o13_a_lying_vendor_is_a_clear_failure(mcp: McpClient, vendor: Site, bad: str) -> None:
     vendor.usual, message, status = BAD[bad]
-    failed(mcp.call(READ), message, status)
+    assert_failed(mcp.call(READ), message, status)
     assert len(vendor.seen) == 1
 
 
@@ -199,7 +199,7 @@ def test_a_slow_vendor_ends_with_the_deadline_of_the_call(
         "Help desk: it did not respond in time.",
         "Help desk did not answer in time.",
     }
-    assert recorded()[:2] == ("integration_error", "integration")
+    assert recorded_call()[:2] == ("integration_error", "integration")
 
 
 def test_all_requests_of_a_call_share_one_deadline(
@@ -224,14 +224,14 @@ def test_a_vendor_that_keeps_failing_is_left_alone_for_a_while(
     vendor.usual = site.saying({}, 503)
     for _ in range(FAILURES):
         mcp.call(UNKEYED)
-    failed(mcp.call(READ), "Help desk is not responding. Try again in 30 seconds.", None)
+    assert_failed(mcp.call(READ), "Help desk is not responding. Try again in 30 seconds.", None)
     assert len(vendor.seen) == FAILURES
 
 
 def test_repeating_stops_when_the_vendor_is_given_up(mcp: McpClient, vendor: Site) -> None:
     vendor.usual = site.saying({}, 503)
-    failed(mcp.call(READ), "The vendor answered 503.", 503)
-    failed(mcp.call(READ), "The vendor answered 503.", 503)
+    assert_failed(mcp.call(READ), "The vendor answered 503.", 503)
+    assert_failed(mcp.call(READ), "The vendor answered 503.", 503)
     assert len(vendor.seen) == FAILURES
 
 
@@ -249,7 +249,7 @@ def test_an_organization_s_dead_vendor_is_another_s_living_one(
     for _ in range(FAILURES):
         mcp.call(UNKEYED)
     vendor.usual = site.saying({"id": 1})
-    other = granted()
+    other = make_grant()
     help_desk.connect(other, "another-key")
     assert McpClient(other.token()).call(READ).facts == {"id": 1}
     assert vendor.seen[-1].headers["authorization"] == "Bearer another-key"
@@ -343,7 +343,7 @@ def test_no_transaction_is_open_while_a_vendor_is_waited_for(
         assert not writer.is_alive()
         return fetch(*args, **more)
 
-    grant = granted()
+    grant = make_grant()
     help_desk.connect(grant)
     monkeypatch.setattr(outbound, "fetch", looking)
     assert McpClient(grant.token()).call(KEYED).facts == {}

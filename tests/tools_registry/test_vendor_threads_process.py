@@ -13,7 +13,7 @@ from mcp_protocol.revisions import Revision
 from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Answer, Site
 from tests.drivers.fixture_server import Laboratory
-from tests.drivers.mcp import McpClient, over_http
+from tests.drivers.mcp import McpClient, http_transport
 from tests.drivers.servers import vendor_port
 
 pytestmark = pytest.mark.process
@@ -28,13 +28,13 @@ from tests.drivers import grants
 from tools_registry.models import IntegrationMode
 from tools_registry.vendors import credentials
 
-def connected(key):
-    grant = grants.granted("actions:*")
+def connect_grant(key):
+    grant = grants.make_grant("actions:*")
     grant.connect("patient", enabled=("ask",))
     credentials.store(IntegrationMode.objects.get(organization=grant.organization), key)
     return {{"token": grant.token(), "organization": str(grant.organization.pk)}}
 
-print(json.dumps(list(map(connected, {keys!r}))))
+print(json.dumps(list(map(connect_grant, {keys!r}))))
 """
 LAST_ROWS = """
 from audit.models import ActionExecution
@@ -75,7 +75,7 @@ def town(laboratory: Laboratory) -> Iterator[Town]:
     with site.serving(Site(port=vendor_port(laboratory.env, "patient"))) as vendor:
         vendor.usual = saying_little(vendor.over)
         connected = json.loads(laboratory.evaluate(PREPARE.format(keys=KEYS)))
-        to_it = over_http(laboratory.server.mcp_url)
+        to_it = http_transport(laboratory.server.mcp_url)
         clients = (McpClient(one["token"], transport=to_it) for one in connected)
         yield Town(laboratory, connected[0]["organization"], vendor, *clients)
 
@@ -90,7 +90,7 @@ def _as_before(town: Town) -> None:
 def test_an_organization_whose_vendor_is_silent_harms_nobody(town: Town) -> None:
     with ThreadPoolExecutor(12) as pool:
         waiting = [pool.submit(town.unlucky.call, "patient.ask") for _ in range(12)]
-        until(lambda: [call.done() for call in waiting].count(True) == 12 - SHARE)
+        wait_until(lambda: [call.done() for call in waiting].count(True) == 12 - SHARE)
         refused = [call.result() for call in waiting if call.done()]
         assert len(town.vendor.seen) == SHARE
         assert [reply.headers["retry-after"] for reply in refused] == ["5"] * (12 - SHARE)
@@ -106,7 +106,7 @@ def test_an_organization_whose_vendor_is_silent_harms_nobody(town: Town) -> None
     assert refusals.strip() == f"['busy'] {12 - SHARE}"
 
 
-def until(true: Callable[[], bool]) -> None:
+def wait_until(true: Callable[[], bool]) -> None:
     deadline = time.monotonic() + TIMEOUT
     while not true():
         assert time.monotonic() < deadline, "it did not happen"
@@ -116,7 +116,7 @@ def until(true: Callable[[], bool]) -> None:
 def test_a_batch_that_waits_for_a_vendor_takes_no_thread_of_the_others(town: Town) -> None:
     call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "patient.ask"}}
     batch = [{**call, "id": 1}, {"jsonrpc": "2.0", "method": "ping", "id": 2}]
-    client = town.unlucky_too.at(Revision.V2025_03_26)
+    client = town.unlucky_too.with_revision(Revision.V2025_03_26)
     with ThreadPoolExecutor(8) as pool:
         waiting = [pool.submit(client.send, batch) for _ in range(8)]
         assert town.vendor.asked.wait(10)

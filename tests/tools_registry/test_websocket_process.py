@@ -11,8 +11,8 @@ from mcp_protocol.revisions import Revision
 from tests.drivers.fixture_server import Laboratory
 from tests.drivers.fixture_tools import begun_mark
 from tests.drivers.servers import SOCKETS_PER_CREDENTIAL
-from tests.drivers.websocket_client import PROJECT, WebSocketClient, address, opened, refusal
-from tests.tools_registry.test_asgi_process import until
+from tests.drivers.websocket_client import PROJECT, WebSocketClient, address, open_socket, refusal
+from tests.tools_registry.test_asgi_process import wait_until
 
 pytestmark = pytest.mark.process
 
@@ -60,7 +60,7 @@ def running(wide_laboratory: Laboratory) -> Laboratory:
 
 
 @pytest.fixture(scope="module")
-def minted(running: Laboratory) -> dict[str, str]:
+def minted_grants(running: Laboratory) -> dict[str, str]:
     """Grants by token, that are each used up by one test."""
     return mint(running, 30)
 
@@ -71,9 +71,9 @@ def mint(running: Laboratory, count: int) -> dict[str, str]:
 
 
 @pytest.fixture
-def grant(minted: dict[str, str]) -> tuple[str, str]:
+def grant(minted_grants: dict[str, str]) -> tuple[str, str]:
     """A token and its grant, so that no test meets the limits of another."""
-    return minted.popitem()
+    return minted_grants.popitem()
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_refused_handshake_is_no_error_in_the_log(running: Laboratory, token: 
     before = len(running.server.log.read_text())
     assert refusal(address(running.port, token=UNKNOWN))[0] == 401
     assert refusal(f"ws://127.0.0.1:{running.port}/?token=x")[0] == 400
-    with opened(running.port, token) as client:
+    with open_socket(running.port, token) as client:
         assert client.request("ping")["result"] == {}
     assert "level=error" not in running.server.log.read_text()[before:]
 
@@ -110,7 +110,7 @@ def test_q01_q02_a_token_in_the_query_opens_a_socket_and_is_in_no_log(
     for path in ("/", "/ws"):
         url = address(running.port, path=path, token=token)
         assert refusal(url, additional_headers={"Authorization": "Bearer x"})[0] == 401
-    with opened(running.port, token) as client:
+    with open_socket(running.port, token) as client:
         assert client.request("ping")["result"] == {}
     log = running.server.log.read_text()
     assert token not in log
@@ -144,21 +144,21 @@ def test_an_address_without_a_project_is_refused(
 def test_q04_a_page_of_another_site_gets_a_403(running: Laboratory, token: str) -> None:
     url = address(running.port, token=token)
     assert refusal(url, origin="https://evil.example")[0] == 403
-    with opened(running.port, token, origin=f"http://127.0.0.1:{running.port}") as client:
+    with open_socket(running.port, token, origin=f"http://127.0.0.1:{running.port}") as client:
         assert client.request("ping")["result"] == {}
 
 
 def test_a_credential_has_a_limited_number_of_sockets(running: Laboratory, token: str) -> None:
     with ExitStack() as stack:
         for _ in range(SOCKETS_PER_CREDENTIAL):
-            stack.enter_context(opened(running.port, token))
+            stack.enter_context(open_socket(running.port, token))
         status, headers, _ = refusal(address(running.port, token=token))
         assert (status, headers["Retry-After"]) == (429, "5")
-    until(lambda: _opens(running, token))
+    wait_until(lambda: _opens(running, token))
 
 
 def _opens(running: Laboratory, token: str) -> bool:
-    with opened(running.port, token) as client:
+    with open_socket(running.port, token) as client:
         return client.request("ping")["result"] == {}
 
 
@@ -182,7 +182,7 @@ def test_a_project_is_reached_with_its_mcp_token_and_no_other(
 
 @pytest.mark.parametrize("revision", list(Revision), ids=str)
 def test_every_revision_is_spoken(running: Laboratory, token: str, revision: Revision) -> None:
-    with opened(running.port, token) as client:
+    with open_socket(running.port, token) as client:
         meta = {}
         if revision is Revision.V2026_07_28:
             meta = {
@@ -211,7 +211,7 @@ def test_every_revision_is_spoken(running: Laboratory, token: str, revision: Rev
 
 
 def test_what_is_no_message_gets_an_error_or_the_end(running: Laboratory, token: str) -> None:
-    with opened(running.port, token) as client:
+    with open_socket(running.port, token) as client:
         for text, code in (("{", -32700), ("[]", -32600), ('{"jsonrpc": "1.0"}', -32600)):
             client.socket.send(text)
             assert client.receive()["error"]["code"] == code
@@ -219,10 +219,10 @@ def test_what_is_no_message_gets_an_error_or_the_end(running: Laboratory, token:
         assert client.request("nonsense")["error"]["code"] == -32601
         client.socket.send(b"{}")
         assert client.close_code() == 4400
-    with opened(running.port, token) as client:
+    with open_socket(running.port, token) as client:
         client.socket.send(" " * 1_048_577)
         assert client.close_code() == 4413
-    with opened(running.port, token) as client:
+    with open_socket(running.port, token) as client:
         # The head of a text frame of 2.2 MB (RFC 6455 section 5.2) without its payload: a server
         # that closes with data unread resets the connection, and its reason may be lost.
         client.socket.socket.sendall(b"\x81\xff" + (2_200_000).to_bytes(8, "big") + b"mask")
@@ -232,7 +232,7 @@ def test_what_is_no_message_gets_an_error_or_the_end(running: Laboratory, token:
 def test_progress_and_log_messages_come_before_the_response(
     running: Laboratory, token: str
 ) -> None:
-    with opened(running.port, token) as client:
+    with open_socket(running.port, token) as client:
         client.initialize()
         assert client.request("logging/setLevel", {"level": "warning"})["result"] == {}
         client.call("count_up", {"to": 2}, _meta={"progressToken": "p"})
@@ -243,7 +243,7 @@ def test_progress_and_log_messages_come_before_the_response(
 
 
 def test_a_question_goes_out_and_its_answer_comes_back(running: Laboratory, token: str) -> None:
-    with opened(running.port, token) as client:
+    with open_socket(running.port, token) as client:
         client.initialize(capabilities=FORM)
         identifier = client.call("greet", {})
         asked = client.receive()
@@ -260,13 +260,13 @@ def test_a_cancelled_call_stops_and_has_no_response(
     running: Laboratory, token: str, tmp_path: Path, *, streams: bool
 ) -> None:
     awaited = tmp_path / "go"
-    with opened(running.port, token) as client:
+    with open_socket(running.port, token) as client:
         client.initialize()
         meta = {"_meta": {"progressToken": 1}} if streams else {}
         identifier = client.call("write_slowly", {"file": str(awaited)}, **meta)
-        until(begun_mark(awaited).exists)
+        wait_until(begun_mark(awaited).exists)
         client.notify("notifications/cancelled", {"requestId": identifier})
-        until(lambda: _outcomes(running) == "cancelled")
+        wait_until(lambda: _outcomes(running) == "cancelled")
         awaited.touch()
         if streams:
             assert client.receive()["method"] == "notifications/progress"
@@ -285,7 +285,7 @@ def test_q07_a_socket_has_32_requests_in_progress_and_refuses_the_next(
     running: Laboratory, token: str, tmp_path: Path
 ) -> None:
     awaited = tmp_path / "go"
-    with opened(running.port, token) as client:
+    with open_socket(running.port, token) as client:
         client.initialize()
         begun = {client.call("wait", {"file": str(awaited)}) for _ in range(60)}
         refused = [client.receive() for _ in range(28)]
@@ -301,10 +301,10 @@ def test_q07_a_socket_has_32_requests_in_progress_and_refuses_the_next(
 def test_q08_two_sockets_with_the_same_request_ids_get_their_own_responses(
     running: Laboratory, token: str, tmp_path: Path
 ) -> None:
-    with opened(running.port, token) as one, opened(running.port, token) as two:
+    with open_socket(running.port, token) as one, open_socket(running.port, token) as two:
         one.call("wait", {"file": str(tmp_path / "one")})
         two.call("wait", {"file": str(tmp_path / "two")})
-        until(
+        wait_until(
             lambda: begun_mark(tmp_path / "one").exists() and begun_mark(tmp_path / "two").exists()
         )
         two.notify("notifications/cancelled", {"requestId": 1})
@@ -318,10 +318,13 @@ def test_q05_a_revoked_token_closes_its_sockets_and_no_others(
 ) -> None:
     token, authorization = grant
     awaited = tmp_path / "go"
-    with opened(running.port, token) as client, opened(running.port, running.token) as other:
+    with (
+        open_socket(running.port, token) as client,
+        open_socket(running.port, running.token) as other,
+    ):
         client.initialize()
         client.call("wait", {"file": str(awaited)})
-        until(begun_mark(awaited).exists)
+        wait_until(begun_mark(awaited).exists)
         assert running.evaluate(REVOKE.format(authorization=authorization)).strip() == "True"
         assert client.close_code() == 4401
         awaited.touch()
@@ -332,9 +335,9 @@ def test_q05_a_revoked_token_closes_its_sockets_and_no_others(
 def test_a_client_that_does_not_read_is_closed(running: Laboratory, token: str) -> None:
     before = len(running.server.log.read_text())
     # It reads one message and then nothing: the rest stays in the buffers of both sides.
-    with opened(running.port, token, max_queue=1) as client:
+    with open_socket(running.port, token, max_queue=1) as client:
         for _ in range(24):
             client.call("echo", {"value": "x" * 900_000})
-        until(lambda: "code=4408" in running.server.log.read_text()[before:])
+        wait_until(lambda: "code=4408" in running.server.log.read_text()[before:])
         # What waits in the buffers comes first, so that the code may come too late.
         assert client.close_code() in {4408, None}

@@ -15,7 +15,7 @@ from oauth.models import AccessToken
 from tests.console import markup
 from tests.console.markup import Element
 from tests.drivers import switches_page
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.switches_page import WHY
 from tools_registry.models import ConnectionState
@@ -58,7 +58,7 @@ REMEDIES = {
 }
 
 
-def asked(admin: Client, token: str, tool: str = TOOL, **more: str) -> Element:
+def ask_why(admin: Client, token: str, tool: str = TOOL, **more: str) -> Element:
     reply = admin.get(WHY, {"token": token, "tool": tool, **more})
     assert reply.status_code == 200
     return markup.read(reply.content)
@@ -87,7 +87,7 @@ def newest_token() -> str:
 def test_where_everything_is_open_every_layer_says_yes(admin: Client, grant: Grant) -> None:
     open_all(grant)
     grant.token()
-    page = asked(admin, newest_token())
+    page = ask_why(admin, newest_token())
     assert {answer for answer, _ in lines(page).values()} == {"Yes"}
     assert list(lines(page))[-6:] == [*gate.LAYERS]
     assert page.one("h2", id="halo-verdict").text == f"{TOOL}: allowed"
@@ -101,7 +101,7 @@ def test_the_layer_that_is_closed_says_no_and_where_to_open_it(
     CLOSED[layer](grant)
     McpClient(grant.token()).call(TOOL)
     row = ActionExecution.objects.latest("id")
-    page = asked(admin, row.token_id)
+    page = ask_why(admin, row.token_id)
     said = lines(page)
     assert [name for name, (answer, _) in said.items() if answer == "No"] == [layer]
     board = switches_page.path_of(grant.organization.pk)
@@ -121,7 +121,7 @@ def test_every_layer_answers_for_itself(admin: Client, grant: Grant) -> None:
     grant.switch_off("mcp_server")
     grant.narrow("docs:read")
     grant.token()
-    said = lines(asked(admin, newest_token(), "crm.delete_contact"))
+    said = lines(ask_why(admin, newest_token(), "crm.delete_contact"))
     closed = {name for name, (answer, _) in said.items() if answer == "No"}
     assert closed == {"flag", "destructive", "connection", "agent", "scope"}
     assert "feature_disabled" in message(newest_token(), "crm.delete_contact")
@@ -140,7 +140,7 @@ def test_a_token_that_is_not_let_in_comes_to_401_whatever_the_gate_says(
     open_all(grant)
     token = grant.token()
     grant.revoke()
-    page = asked(admin, newest_token())
+    page = ask_why(admin, newest_token())
     assert "refused as unauthorized (401)" in page.text
     assert lines(page)["authorization"][0] == "No"
     assert McpClient(token).call(TOOL).status == 401
@@ -158,13 +158,13 @@ def test_a_row_of_the_audit_log_leads_to_its_answer(admin: Client, grant: Grant)
 def test_where_the_token_of_a_row_is_gone_its_authorization_is_asked(
     admin: Client, grant: Grant
 ) -> None:
-    page = asked(admin, "0" * 32, authorization=str(grant.authorization.pk))
+    page = ask_why(admin, "0" * 32, authorization=str(grant.authorization.pk))
     assert lines(page)["token"][0] == "No"
     assert lines(page)["scope"][0] == "Yes"
 
 
 def test_who_knows_no_id_chooses_an_authorization(admin: Client, grant: Grant) -> None:
-    granted()
+    make_grant()
     page = markup.read(admin.get(WHY, {"token": grant.user.email, "tool": TOOL}).content)
     (link,) = (one for one in page.all("a") if "token=" in one.attributes.get("href", ""))
     chosen = markup.read(admin.get(WHY + link.attributes["href"].replace("&amp;", "&")).content)
@@ -186,7 +186,7 @@ def test_a_tool_that_is_not_there_is_said_to_be_missing(
     admin: Client, grant: Grant, tool: str
 ) -> None:
     grant.token()
-    assert "has no tool" in asked(admin, newest_token(), tool).text
+    assert "has no tool" in ask_why(admin, newest_token(), tool).text
     with pytest.raises(CommandError, match="has no tool"):
         message(newest_token(), tool)
 

@@ -12,11 +12,18 @@ from django.test import RequestFactory
 
 from foundation import limits
 from mcp_protocol.revisions import Revision
-from tests.drivers.elicitation_client import in_session, outcomes
+from tests.drivers.elicitation_client import outcomes, start_session
 from tests.drivers.grants import Grant
-from tests.drivers.mcp import PATH, McpClient, Reply, in_process
-from tests.drivers.statements import AUDIT, AUTHENTICATE, FINISH, SWITCHES, driven, first_table
-from tests.drivers.subscription_client import MODERN, TOOLS, judged
+from tests.drivers.mcp import PATH, McpClient, Reply, send_in_process
+from tests.drivers.statements import (
+    AUDIT,
+    AUTHENTICATE,
+    FINISH,
+    SWITCHES,
+    first_table,
+    record_driver_statements,
+)
+from tests.drivers.subscription_client import MODERN, TOOLS, check_events
 from tools_registry.endpoint.streams import listen_streams as listens
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
 from tools_registry.endpoint.wsgi_view import mcp as mcp_view
@@ -24,7 +31,7 @@ from tools_registry.endpoint.wsgi_view import mcp as mcp_view
 pytestmark = pytest.mark.usefixtures("lab")
 
 
-def behind_wsgi(method: str, headers: Mapping[str, str], body: bytes) -> Reply:
+def send_through_wsgi(method: str, headers: Mapping[str, str], body: bytes) -> Reply:
     """Through Django's test client: URL table, middleware and view."""
     rest = {name: value for name, value in headers.items() if name != "Content-Type"}
     # Given as it stands in the environment: the client leaves it out of an empty body.
@@ -36,7 +43,7 @@ def behind_wsgi(method: str, headers: Mapping[str, str], body: bytes) -> Reply:
 
 @pytest.fixture
 def client(mcp: McpClient) -> McpClient:
-    return mcp.through(behind_wsgi)
+    return mcp.with_transport(send_through_wsgi)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +54,15 @@ def test_both_edges_answer_alike(
     mcp: McpClient, method: str, token: str | None, status: int
 ) -> None:
     asking = mcp if token else mcp.holding(None)
-    replies = [asking.through(each).http(method) for each in (behind_wsgi, in_process)]
+    replies = [
+        asking.with_transport(each).http(method) for each in (send_through_wsgi, send_in_process)
+    ]
     assert [reply.status for reply in replies] == [status, status]
-    bodies = [_without_numbers(reply) for reply in replies]
+    bodies = [_remove_numbers(reply) for reply in replies]
     assert bodies[0] == bodies[1]
 
 
-def _without_numbers(reply: Reply) -> bytes:
+def _remove_numbers(reply: Reply) -> bytes:
     return reply.body.replace(reply.headers["x-request-id"].encode(), b"")
 
 
@@ -85,46 +94,46 @@ def test_a_call_costs_as_many_statements_as_ahead_of_django(
     client: McpClient, grant: Grant, revision: Revision, tool: str, cost: list[str]
 ) -> None:
     grant.connect("crm", enabled=("find_contact", "create_deal"))
-    with driven() as reached:
-        assert client.at(revision).call(tool).result["isError"] is False
+    with record_driver_statements() as reached:
+        assert client.with_revision(revision).call(tool).result["isError"] is False
     assert [first_table(sql) for sql in reached] == cost
 
 
 def test_the_list_is_the_same(mcp: McpClient) -> None:
-    lists = [mcp.through(each).tool_names() for each in (behind_wsgi, in_process)]
+    lists = [mcp.with_transport(each).tool_names() for each in (send_through_wsgi, send_in_process)]
     assert lists[0] == lists[1]
 
 
 def test_both_edges_send_the_same_events(mcp: McpClient) -> None:
     streams = [
         mcp.asking_for_events()
-        .through(each)
+        .with_transport(each)
         .call("count_up", {"to": 2}, meta={"progressToken": "p"})
-        for each in (behind_wsgi, in_process)
+        for each in (send_through_wsgi, send_in_process)
     ]
     assert streams[0].headers["content-type"] == "text/event-stream"
     assert streams[0].body == streams[1].body
 
 
 def test_behind_django_nobody_can_be_asked_in_the_middle_of_a_call(client: McpClient) -> None:
-    reply = in_session(client, Revision.V2025_11_25).call("greet")
+    reply = start_session(client, Revision.V2025_11_25).call("greet")
     cannot = "This tool needs your input, and this client or call does not support that."
     assert cannot in json.dumps(reply.json)
     assert outcomes() == ["input_required"]
 
 
 def test_behind_django_a_stream_ends_where_it_began(client: McpClient) -> None:
-    listener = client.at(MODERN).asking_for_events()
+    listener = client.with_revision(MODERN).asking_for_events()
     reply = listener.request("subscriptions/listen", {"notifications": TOOLS})
-    assert judged(reply.events) == ["acknowledged", "ended"]
+    assert check_events(reply.events) == ["acknowledged", "ended"]
     assert listens.OPEN.is_idle
 
 
 def test_behind_django_too_nobody_is_answered_who_went_away() -> None:
-    class Broken(BytesIO):
+    class BrokenBody(BytesIO):
         def read(self, _size: int | None = None) -> bytes:
             raise UnreadablePostError("connection reset")
 
     request = RequestFactory().post("/api/mcp", b"{}", content_type="application/json")
-    request._stream = Broken()
+    request._stream = BrokenBody()
     assert mcp_view(request, WORKSPACE_SURFACE).status_code == 400

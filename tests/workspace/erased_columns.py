@@ -98,7 +98,7 @@ def text_columns() -> Iterator[tuple[type[Model], str]]:
                 yield model, column.name
 
 
-def searched() -> Iterator[tuple[type[Model], str]]:
+def searched_columns() -> Iterator[tuple[type[Model], str]]:
     """The columns whose texts an erasure replaces, or of which it says that it leaves them."""
     for columns in (*ports.mentions(), *ports.left_as_they_are()):
         yield from ((columns.model, name) for name in columns.columns)
@@ -107,6 +107,6 @@ def searched() -> Iterator[tuple[type[Model], str]]:
     yield from ((ApprovalRequest, name) for name in (*approvals.TEXTS, *approvals.VALUES))
 
 
-def emptied() -> set[Any]:
+def emptied_tables() -> set[Any]:
     """The tables whose rows of the customer an erasure deletes or anonymizes."""
     return {model for table in tables.TABLES for model in (table.model, *table.parts)}

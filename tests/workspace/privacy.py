@@ -14,7 +14,7 @@ from approvals.models import ApprovalRequest, ApprovalStatus
 from audit import record
 from customers.identification import leads
 from tests.drivers import data_tools
-from tests.drivers.full_tenants import Tenant
+from tests.drivers.full_tenants import FullTenant
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.records import Records
@@ -128,11 +128,11 @@ def manage(*words: str) -> str:
     return out.getvalue()
 
 
-def erase(grant: Grant | Tenant, named: str) -> str:
+def erase(grant: Grant | FullTenant, named: str) -> str:
     return manage("customer", "erase", "--organization", grant.organization.slug, "--yes", named)
 
 
-def exported(grant: Grant, named: str) -> Any:
+def export_customer(grant: Grant, named: str) -> Any:
     slug = grant.organization.slug
     return json.loads(manage("customer", "export", "--organization", slug, named))
 
@@ -144,9 +144,9 @@ def rows_with(*words: str) -> set[str]:
         for model in apps.get_models()
         if not model._meta.proxy and model._meta.managed
         for row in model._base_manager.values()
-        if any(word.lower() in _written(row) for word in words)
+        if any(word.lower() in _row_text(row) for word in words)
     }
 
 
-def _written(row: dict[str, Any]) -> str:
+def _row_text(row: dict[str, Any]) -> str:
     return json.dumps(row, default=str, ensure_ascii=False).lower()

@@ -18,7 +18,7 @@ from customers.imports.columns import Row, Unusable
 from customers.imports.customers import KIND
 from customers.imports.inspection import inspect
 from foundation.db import storable
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.workspace.customer_pages import send, words
 from workspace.models import Customer, Organization, User
 
@@ -115,7 +115,7 @@ def test_an_empty_cell_and_a_missing_column_change_nothing(admin: Client, grant:
 def test_customers_of_other_organizations_are_neither_seen_nor_touched(
     admin: Client, grant: Grant
 ) -> None:
-    others = granted()
+    others = make_grant()
     others.customer(external_id="user-1", email="ada@example.com", name="Theirs")
     before = all_of(others)
     assert "1 new" in words(send(admin, grant.organization, HEAD + ADA))

@@ -8,7 +8,7 @@ from django.test import Client
 
 from customers import customers
 from foundation.admin_urls import row_url
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.shown_forms import save
 from tests.workspace.customer_pages import CUSTOMERS, words
@@ -65,7 +65,7 @@ def test_a_changed_address_is_looked_up_by_from_then_on(admin: Client, grant: Gr
 
 
 def test_a_customer_does_not_move_to_another_organization(admin: Client, grant: Grant) -> None:
-    customer, others = grant.customer(name="Ada"), granted()
+    customer, others = grant.customer(name="Ada"), make_grant()
     change(admin, customer, organization=str(others.organization.pk), name="Moved")
     customer.refresh_from_db()
     assert (customer.organization_id, customer.name) == (grant.organization.pk, "Moved")
@@ -97,7 +97,7 @@ def test_two_customers_of_an_organization_have_no_external_id_in_common(
     for page in (add(admin, grant, external_id="1"), change(admin, second, external_id="1")):
         assert page.status_code == 200
         assert "Another customer has this external id." in words(page)
-    assert add(admin, granted(), external_id="1").status_code == 302
+    assert add(admin, make_grant(), external_id="1").status_code == 302
     for _ in range(2):
         assert add(admin, grant, name="None").status_code == 302
 
@@ -113,7 +113,7 @@ def test_customers_are_found_by_each_of_their_names(admin: Client, grant: Grant)
 
 def test_the_list_is_narrowed_to_an_organization(admin: Client, grant: Grant) -> None:
     grant.customer(name="Ours")
-    others = granted()
+    others = make_grant()
     others.customer(name="Theirs")
     listed = words(admin.get(CUSTOMERS, {"organization__id__exact": str(others.organization.pk)}))
     assert "Theirs" in listed

@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from customers import tasks
 from customers.privacy import retention
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from workspace.models import (
     Conversation,
     ConversationMessage,
@@ -87,7 +87,7 @@ GONE = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_what_is_older_than_its_period_is_deleted(grant: Grant, settings: Any, name: str) -> None:
     setattr(settings, name, 30)
-    for each in (grant, granted()):
+    for each in (grant, make_grant()):
         add(each, OLD)
         add(each, NEW)
     before = counts()

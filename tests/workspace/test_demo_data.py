@@ -55,10 +55,10 @@ def _refresh_last_month(organization: Organization, first: date, last: date) -> 
 
 @pytest.fixture
 def organization(db: None) -> Organization:  # noqa: ARG001  the fixture's name is its work
-    return _found("Wren")
+    return _create_organization("Wren")
 
 
-def _found(name: str) -> Organization:
+def _create_organization(name: str) -> Organization:
     owner = User.objects.create_user(f"owner@{name.lower()}.example", name="Olga")
     found = organizations.create(name, owner=owner)
     found.time_zone = "Europe/Berlin"
@@ -202,7 +202,7 @@ def test_demo_data_is_not_mixed_with_other_data(organization: Organization) -> N
 
 
 def test_rows_of_another_organization_are_not_touched(organization: Organization) -> None:
-    other = _found("Other")
+    other = _create_organization("Other")
     for each in (organization, other):
         _seed(each)
     before = _digest(other)
@@ -216,7 +216,7 @@ def test_rows_of_another_organization_are_not_touched(organization: Organization
 
 
 def test_one_of_several_organizations_has_to_be_named(organization: Organization) -> None:
-    _found("Other")
+    _create_organization("Other")
 
     with pytest.raises(CommandError, match="other, wren"):
         _command()
@@ -268,7 +268,7 @@ def test_a_first_start_without_demo_data_leaves_the_organization_empty(settings:
 
 @pytest.mark.django_db
 def test_an_organization_that_is_no_demo_is_not_filled_by_a_start() -> None:
-    other = _found("Other")
+    other = _create_organization("Other")
 
     bootstrap.bootstrap()
 
@@ -304,6 +304,6 @@ def _times(batch: RowBatch) -> Iterator[datetime]:
 
 @pytest.mark.django_db
 def test_the_end_of_the_history_is_now() -> None:
-    seed = seeding.plan(_found("Wren"), "small")
+    seed = seeding.plan(_create_organization("Wren"), "small")
 
     assert abs((timezone.now() - seed.as_of).total_seconds()) < 60

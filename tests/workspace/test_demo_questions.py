@@ -292,11 +292,11 @@ def _rows(statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         # Without parameters a percent sign is not doubled.
         written = statement if parameters else statement.replace("%%", "%")
-        cursor.execute(written, [_stored(one) for one in parameters] or None)
+        cursor.execute(written, [_to_database_value(one) for one in parameters] or None)
         return cursor.fetchall()
 
 
-def _stored(parameter: Any) -> Any:
+def _to_database_value(parameter: Any) -> Any:
     """A time as the database compares it."""
     if isinstance(parameter, str) and "T" in parameter:
         parameter = datetime.fromisoformat(parameter)

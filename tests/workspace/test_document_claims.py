@@ -28,7 +28,7 @@ CSV = b"email,name\nada@example.com,Ada\n"
 
 
 @pytest.fixture(autouse=True)
-def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+def queued_tasks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """The tasks that are sent, which nothing runs."""
     sent: list[tuple[str, str]] = []
     monkeypatch.setattr("foundation.queueing.send", lambda *given: sent.append(given))
@@ -38,7 +38,7 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def owner() -> Organization:
-    return grants.granted("data:read").organization
+    return grants.make_grant("data:read").organization
 
 
 def add_source(owner: Organization) -> KnowledgeSource:
@@ -75,28 +75,28 @@ def state(row: Any) -> tuple[str, int]:
 
 
 def test_a_source_is_given_back_when_the_worker_is_stopped_and_no_attempt_counts(
-    owner: Organization, queued: list[tuple[str, str]]
+    owner: Organization, queued_tasks: list[tuple[str, str]]
 ) -> None:
     source = add_source(owner)
-    queued.clear()
+    queued_tasks.clear()
     with reading(leases.begin_stop):
         tasks.index_knowledge(source.pk)
     assert state(source) == ("pending", 0)
     assert (source.claim, source.leased_until) == (None, None)
-    assert ("workspace.index_knowledge", source.pk) in queued
+    assert ("workspace.index_knowledge", source.pk) in queued_tasks
 
 
 @pytest.mark.parametrize("status", ["uploaded", "confirmed"])
 def test_an_import_is_given_back_when_the_worker_is_stopped_and_no_attempt_counts(
-    owner: Organization, queued: list[tuple[str, str]], status: str
+    owner: Organization, queued_tasks: list[tuple[str, str]], status: str
 ) -> None:
     given = add_import(owner)
     DataImport.objects.update(status=status)
-    queued.clear()
+    queued_tasks.clear()
     with storing(leases.begin_stop):
         tasks.run_import(given.pk)
     assert state(given) == (status, 0)
-    assert ("workspace.run_import", given.pk) in queued
+    assert ("workspace.run_import", given.pk) in queued_tasks
 
 
 def test_a_row_of_a_worker_that_was_killed_is_taken_over_within_a_minute(
@@ -157,7 +157,7 @@ def test_another_worker_leaves_an_organization_alone_that_has_a_job(owner: Organ
     assert document_claims.claim(KnowledgeSource, source.pk)
     assert document_claims.claim(KnowledgeSource, source.pk) is None
     assert document_claims.claim(DataImport, given.pk) is None
-    others = add_source(grants.granted().organization)
+    others = add_source(grants.make_grant().organization)
     assert document_claims.claim(KnowledgeSource, others.pk)
 
 

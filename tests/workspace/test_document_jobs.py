@@ -30,7 +30,7 @@ CSV = b"email,name\nada@example.com,Ada\n"
 
 
 @pytest.fixture
-def queued() -> Iterator[list[tuple[str, str]]]:
+def queued_tasks() -> Iterator[list[tuple[str, str]]]:
     """The tasks that are sent, which nothing runs."""
     sent: list[tuple[str, str]] = []
     with patch("foundation.queueing.send", lambda *given: sent.append(given)):
@@ -38,7 +38,7 @@ def queued() -> Iterator[list[tuple[str, str]]]:
 
 
 def organization() -> Organization:
-    return grants.granted("data:read").organization
+    return grants.make_grant("data:read").organization
 
 
 def source_of(owner: Organization) -> KnowledgeSource:
@@ -65,7 +65,7 @@ def nothing(_number: int) -> None:
     pass
 
 
-@pytest.mark.usefixtures("queued")
+@pytest.mark.usefixtures("queued_tasks")
 def test_an_organization_has_one_job_at_a_time_and_all_together_leave_threads_free() -> None:
     first, second, third = organization(), organization(), organization()
     sources = [source_of(owner) for owner in (first, first, second, third)]
@@ -90,24 +90,24 @@ def test_an_organization_has_one_job_at_a_time_and_all_together_leave_threads_fr
 
 
 def test_the_end_of_a_job_sends_the_organization_that_has_waited_longest(
-    queued: list[tuple[str, str]],
+    queued_tasks: list[tuple[str, str]],
 ) -> None:
     busy, quiet = organization(), organization()
     sources = [source_of(busy) for _ in range(3)]
     late = source_of(quiet)
-    queued.clear()
+    queued_tasks.clear()
     with reading(nothing):
         tasks.index_knowledge(sources[0].pk)
-        assert queued.pop() == ("workspace.index_knowledge", str(late.pk))
+        assert queued_tasks.pop() == ("workspace.index_knowledge", str(late.pk))
         tasks.index_knowledge(late.pk)
-        assert queued.pop() == ("workspace.index_knowledge", str(sources[1].pk))
+        assert queued_tasks.pop() == ("workspace.index_knowledge", str(sources[1].pk))
         tasks.index_knowledge(sources[1].pk)
         tasks.index_knowledge(sources[2].pk)
     assert {status_of(one) for one in (*sources, late)} == {SourceStatus.READY}
 
 
 def test_an_import_and_a_source_of_an_organization_do_not_run_together(
-    queued: list[tuple[str, str]],
+    queued_tasks: list[tuple[str, str]],
 ) -> None:
     owner = organization()
     source = source_of(owner)
@@ -119,11 +119,11 @@ def test_an_import_and_a_source_of_an_organization_do_not_run_together(
         tasks.run_import(given.pk)
         during.append(DataImport.objects.get(pk=given.pk).status)
 
-    queued.clear()
+    queued_tasks.clear()
     with reading(import_arrives):
         tasks.index_knowledge(source.pk)
     assert during == [before]
-    assert queued == [("workspace.run_import", str(given.pk))]
+    assert queued_tasks == [("workspace.run_import", str(given.pk))]
     tasks.run_import(given.pk)
     assert DataImport.objects.get(pk=given.pk).status != before
 
@@ -134,7 +134,7 @@ def taking(seconds: float) -> Any:
     return patch("workspace.reading_budget.time.monotonic", lambda: next(clock))
 
 
-@pytest.mark.usefixtures("queued")
+@pytest.mark.usefixtures("queued_tasks")
 @pytest.mark.parametrize(("seconds", "number"), [(1.0, 2), (0.25, 4), (0.01, 11)])
 def test_an_organization_that_has_used_up_its_time_of_a_day_waits_and_others_do_not(
     settings: Any, seconds: float, number: int
@@ -153,7 +153,7 @@ def test_an_organization_that_has_used_up_its_time_of_a_day_waits_and_others_do_
     assert "used up the time to read" in sources[number].error
 
 
-@pytest.mark.usefixtures("queued")
+@pytest.mark.usefixtures("queued_tasks")
 @pytest.mark.parametrize(("seconds", "number"), [(31, 1), (300, 1), (1, 3)])
 def test_imports_count_against_the_same_time_of_a_day(
     settings: Any, seconds: int, number: int
@@ -206,7 +206,7 @@ def test_what_a_job_gives_back_can_be_used_by_who_was_refused_meanwhile(settings
         pass
 
 
-@pytest.mark.usefixtures("queued")
+@pytest.mark.usefixtures("queued_tasks")
 def test_a_job_that_fails_gives_its_place_back() -> None:
     owner = organization()
     sources = [source_of(owner) for _ in range(2)]
@@ -221,18 +221,18 @@ def test_a_job_that_fails_gives_its_place_back() -> None:
     assert [status_of(one) for one in sources] == [SourceStatus.FAILED, SourceStatus.READY]
 
 
-def test_a_job_that_ends_with_a_defect_sends_the_next(queued: list[tuple[str, str]]) -> None:
+def test_a_job_that_ends_with_a_defect_sends_the_next(queued_tasks: list[tuple[str, str]]) -> None:
     sources = [source_of(organization()) for _ in range(2)]
-    queued.clear()
+    queued_tasks.clear()
     defect = patch("knowledge.indexing.index", side_effect=MemoryError)
     with defect, pytest.raises(MemoryError):
         tasks.index_knowledge(sources[0].pk)
-    assert len(queued) == 1
-    assert queued[0][0] == "workspace.index_knowledge"
+    assert len(queued_tasks) == 1
+    assert queued_tasks[0][0] == "workspace.index_knowledge"
 
 
 def test_what_was_left_is_sent_job_by_job_and_not_worked_off_in_the_schedule(
-    queued: list[tuple[str, str]],
+    queued_tasks: list[tuple[str, str]],
 ) -> None:
     sources = [source_of(organization()) for _ in range(3)]
     given = uploads.upload(
@@ -242,11 +242,11 @@ def test_what_was_left_is_sent_job_by_job_and_not_worked_off_in_the_schedule(
     long_ago = timezone.now() - timedelta(hours=1)
     KnowledgeSource.objects.update(updated_at=long_ago)
     DataImport.objects.update(updated_at=long_ago)
-    queued.clear()
+    queued_tasks.clear()
     with reading(nothing):
         tasks.pick_up_knowledge()
         tasks.pick_up_imports()
-    assert sorted(queued) == sorted(
+    assert sorted(queued_tasks) == sorted(
         [
             *(("workspace.index_knowledge", str(one.pk)) for one in sources),
             ("workspace.run_import", str(given.pk)),

@@ -8,7 +8,7 @@ from django.db.models import Model, UniqueConstraint
 
 from customers.privacy import ports
 from customers.privacy.text_columns import TextColumns
-from tests.drivers.full_tenants import Tenant, tenant
+from tests.drivers.full_tenants import FullTenant, tenant
 from tests.workspace import erased_columns
 from tests.workspace.privacy import erase
 from workspace.models import Customer
@@ -22,7 +22,7 @@ IN_RECORDS = {
 
 
 def test_every_text_column_is_searched_or_has_a_reason() -> None:
-    searched = set(erased_columns.searched())
+    searched = set(erased_columns.searched_columns())
     tables = {label for labels in erased_columns.NOT_SEARCHED.values() for label in labels}
     columns = {name for names in erased_columns.NO_TEXT.values() for name in names}
     missing = {
@@ -30,7 +30,7 @@ def test_every_text_column_is_searched_or_has_a_reason() -> None:
         for model, name in erased_columns.text_columns()
         if (model, name) not in searched
         if model._meta.label not in tables | IN_RECORDS
-        if model not in erased_columns.emptied()
+        if model not in erased_columns.emptied_tables()
         if f"{model._meta.label}.{name}" not in columns
     }
     assert missing == set()
@@ -38,7 +38,7 @@ def test_every_text_column_is_searched_or_has_a_reason() -> None:
 
 def test_no_reason_is_given_for_a_column_that_is_searched_or_gone() -> None:
     found = {f"{model._meta.label}.{name}" for model, name in erased_columns.text_columns()}
-    searched = {f"{model._meta.label}.{name}" for model, name in erased_columns.searched()}
+    searched = {f"{model._meta.label}.{name}" for model, name in erased_columns.searched_columns()}
     declared = {name for names in erased_columns.NO_TEXT.values() for name in names}
     assert declared <= found - searched
     tables = {label for labels in erased_columns.NOT_SEARCHED.values() for label in labels}
@@ -56,12 +56,13 @@ def test_no_text_is_replaced_where_it_has_to_be_unique() -> None:
         (columns.model, name)
         for columns in ports.mentions()
         for name in (*columns.texts, *columns.values)
-        if columns.model._meta.get_field(name).unique or name in set(_in_constraints(columns.model))
+        if columns.model._meta.get_field(name).unique
+        or name in set(_constrained_fields(columns.model))
     }
     assert unique == set()
 
 
-def _in_constraints(model: type[Model]) -> Iterator[str]:
+def _constrained_fields(model: type[Model]) -> Iterator[str]:
     for constraint in model._meta.constraints:
         if isinstance(constraint, UniqueConstraint):
             yield from constraint.fields
@@ -94,7 +95,7 @@ def test_a_column_that_is_searched_does_not_name_the_person_any_more(
     assert getattr(row, name) in ("" if name in columns.keys else replaced, {})
 
 
-def _row_of(ours: Tenant, columns: TextColumns) -> Any:
+def _row_of(ours: FullTenant, columns: TextColumns) -> Any:
     if columns.model is PageJob:
         return PageJob.objects.create(organization=ours.organization, user=ours.admin)
     own = {columns.organization: ours.organization}

@@ -11,7 +11,7 @@ from customers import tasks
 from customers.imports import uploads
 from customers.privacy import erasure, tables
 from tests.drivers import data_tools
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.ingestion.app import App
 from tests.workspace.privacy import (
     EMAIL,
@@ -20,7 +20,7 @@ from tests.workspace.privacy import (
     SECRET,
     Life,
     erase,
-    exported,
+    export_customer,
     manage,
     rows_with,
 )
@@ -77,14 +77,14 @@ def test_threads_and_ratings_keep_their_shape(life: Life) -> None:
 
 
 def test_other_customers_and_organizations_keep_everything(life: Life) -> None:
-    elsewhere = Life(granted("actions:* data:read"))
+    elsewhere = Life(make_grant("actions:* data:read"))
     both = [(life.grant, life.neighbour.pk), (elsewhere.grant, EMAIL)]
-    before = [_without_times(exported(*one)) for one in both]
+    before = [_remove_times(export_customer(*one)) for one in both]
     erase(life.grant, EMAIL)
-    assert [_without_times(exported(*one)) for one in both] == before
+    assert [_remove_times(export_customer(*one)) for one in both] == before
 
 
-def _without_times(document: Any) -> Any:
+def _remove_times(document: Any) -> Any:
     return {**document, "exported_at": None}
 
 
@@ -140,17 +140,17 @@ def test_a_request_that_runs_is_waited_for(life: Life) -> None:
     assert rows_with(EMAIL, NAME, EXTERNAL_ID, "cus_Quill") == set()
 
 
-class Killed(BaseException):
+class KilledErasure(BaseException):
     """The process ends."""
 
 
-def killed_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+def kill_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     """Ends the process at the end of one of the batches, before it is committed."""
     left = iter(range(steps))
 
     def add(*_given: Any) -> None:
         if next(left, None) is None:
-            raise Killed
+            raise KilledErasure
 
     monkeypatch.setattr(erasure, "_add", add)
 
@@ -165,8 +165,8 @@ def test_an_erasure_that_was_killed_is_finished_by_the_next_run(
     )
     monkeypatch.setattr(tables, "MESSAGES", 1)
     with monkeypatch.context() as patched:
-        killed_after(patched, steps)
-        with pytest.raises(Killed):
+        kill_after(patched, steps)
+        with pytest.raises(KilledErasure):
             erase(life.grant, EMAIL)
     # The customer is hidden from every reader, however few rows are erased.
     bound = {"bound_end_user_id": life.customer.pk}
@@ -193,7 +193,7 @@ def test_an_identify_after_it_makes_a_new_customer(life: Life) -> None:
     new = Customer.objects.get(external_id=EXTERNAL_ID)
     assert new.pk != life.customer.pk
     assert (new.name, new.context, new.custom_fields, new.vendor_ids) == ("", {}, {}, {})
-    document = exported(life.grant, EXTERNAL_ID)
+    document = export_customer(life.grant, EXTERNAL_ID)
     assert document["customer"]["id"] == new.pk
     for name in ("leads", "events", "feedback", "conversations", "tickets", "approval_requests"):
         assert document[name] == []
@@ -228,7 +228,7 @@ def test_an_unknown_customer_is_an_error(life: Life, named: str) -> None:
 
 def test_a_customer_of_another_organization_is_unknown(life: Life) -> None:
     with pytest.raises(CommandError, match="No customer of this organization"):
-        erase(granted(), life.customer.pk)
+        erase(make_grant(), life.customer.pk)
     with pytest.raises(CommandError, match="No organization has the short name"):
         manage("customer", "export", "--organization", "nowhere", EMAIL)
 

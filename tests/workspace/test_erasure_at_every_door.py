@@ -30,11 +30,11 @@ from tests.architecture import sources
 from tests.architecture.test_url_inventory import PATHS
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.reviewed_project import reviewed
+from tests.drivers.reviewed_project import open_reviewed_project
 from tests.ingestion.app import App
 from tests.people.api.program import Program
 from tests.people.conftest import Office
-from tests.workspace.privacy import erase, exported
+from tests.workspace.privacy import erase, export_customer
 from tools_registry import registry
 from tools_registry.api import Tool
 from workspace.models import Customer
@@ -125,7 +125,7 @@ COMMANDS = {
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
-    return Script.of_an_agent(monkeypatch)
+    return Script.for_an_agent(monkeypatch)
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_what_other_customers_wrote_does_not_name_the_person_any_more(
                 continue
             schema = operation["requestBody"]["content"]["application/json"]["schema"]
             where = path.removeprefix("/api/sdk/")
-            body = _filled(schema, document["components"]["schemas"])
+            body = _fill(schema, document["components"]["schemas"])
             answer = server.post(where.replace("{ticket_id}", ticket), body)
             assert answer.status == 200, (where, answer.json)
             ticket = answer.json.get("ticket_id", ticket)
@@ -192,19 +192,19 @@ FIXED = {
 }
 
 
-def _filled(schema: Mapping[str, Any], schemas: Mapping[str, Any], name: str = "") -> Any:
+def _fill(schema: Mapping[str, Any], schemas: Mapping[str, Any], name: str = "") -> Any:
     """A value of a schema, with the text wherever any text may be."""
     schema = remove_null(schema)
     if "$ref" in schema:
-        return _filled(schemas[schema["$ref"].rpartition("/")[2]], schemas, name)
+        return _fill(schemas[schema["$ref"].rpartition("/")[2]], schemas, name)
     if name in FIXED or "enum" in schema or "format" in schema:
         return FIXED[name] if name in FIXED else schema.get("enum", [None])[0]
     if "properties" in schema:
-        made = {key: _filled(one, schemas, key) for key, one in schema["properties"].items()}
+        made = {key: _fill(one, schemas, key) for key, one in schema["properties"].items()}
         return {key: value for key, value in made.items() if value is not None}
     kinds = {"boolean": True, "object": {"note": TEXT}, "string": TEXT[: schema.get("maxLength")]}
     if schema["type"] == "array":
-        return [_filled(schema["items"], schemas)]
+        return [_fill(schema["items"], schemas)]
     return kinds.get(schema["type"], 1)
 
 
@@ -255,7 +255,7 @@ def test_sessions_of_agents_do_not_name_the_person_any_more(
     assert _places() >= {
         *("agents.SessionMessage.content", "agents.Session.options", "agents.Session.client_tools"),
     }
-    (exported_session,) = exported(grant, customer.pk)["agent_sessions"]
+    (exported_session,) = export_customer(grant, customer.pk)["agent_sessions"]
     assert "Juniper Vance" in json.dumps(exported_session["messages"])
     erase(grant, customer.pk)
     assert _places() == set()
@@ -274,7 +274,7 @@ def test_an_address_that_has_the_persons_in_it_is_another_one(
     person = grant.customer(email="an@vance.example", external_id="app-user-9")
     session_id = application.create(f"Ask {other} about it", agent="scripted").session_id
     theirs = grant.customer(email=other, external_id="theirs", custom_fields={"to": other})
-    document = exported(grant, person.pk)
+    document = export_customer(grant, person.pk)
     assert (document["agent_sessions"], document["mentions"]) == ([], [])
     erase(grant, person.pk)
     assert other in json.dumps(application.history(session_id))
@@ -302,7 +302,7 @@ def test_a_turn_that_is_running_stores_nothing_of_an_erased_person(
 def test_requests_of_a_project_do_not_name_the_person_any_more(
     grant: Grant, customer: Customer
 ) -> None:
-    with reviewed(grant) as project:
+    with open_reviewed_project(grant) as project:
         request = project.request(name=TEXT)
         owner = project.owner()
         owner.post(f"/requests/{request.pk}/reject", {"note": TEXT})
@@ -337,7 +337,7 @@ def test_settings_that_name_the_person_are_listed_and_left(
     assert browser.post("/server-keys", form | {"kind": "sdk", "days": "30"}).status_code == 200
     page = browser.get(page_url("workspace_customer_erase", customer.pk)).content.decode()
     assert "api_keys: 1" in page
-    document = exported(grant, customer.pk)
+    document = export_customer(grant, customer.pk)
     assert [one["kind"] for one in document["left_as_they_are"]] == ["api_keys"]
     erase(grant, customer.pk)
     assert _places() == {"oauth.ServerKey.name"}

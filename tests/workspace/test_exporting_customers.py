@@ -8,8 +8,8 @@ import pytest
 from audit.models import SecurityEvent
 from customers.privacy import export
 from tests.docs.doc_pages import table, words
-from tests.drivers.grants import Grant, granted
-from tests.workspace.privacy import EMAIL, EXTERNAL_ID, NAME, SECRET, Life, exported
+from tests.drivers.grants import Grant, make_grant
+from tests.workspace.privacy import EMAIL, EXTERNAL_ID, NAME, SECRET, Life, export_customer
 from workspace.models import Event
 
 
@@ -19,7 +19,7 @@ def life(grant: Grant) -> Life:
 
 
 def test_an_export_has_everything_about_the_customer(life: Life) -> None:
-    document = exported(life.grant, EMAIL)
+    document = export_customer(life.grant, EMAIL)
     customer, company = document["customer"], document["company"]
     assert (customer["id"], customer["external_id"]) == (life.customer.pk, EXTERNAL_ID)
     assert (customer["email"], customer["name"]) == (EMAIL, NAME)
@@ -44,7 +44,7 @@ def test_an_export_has_everything_about_the_customer(life: Life) -> None:
 
 
 def test_threads_have_their_messages_in_order(life: Life) -> None:
-    document = exported(life.grant, EMAIL)
+    document = export_customer(life.grant, EMAIL)
     (ticket,) = (one for one in document["tickets"] if one["messages"])
     assert [message["position"] for message in ticket["messages"]] == [1, 3]
     (conversation,) = document["conversations"]
@@ -54,15 +54,15 @@ def test_threads_have_their_messages_in_order(life: Life) -> None:
 
 
 def test_an_export_names_no_other_customer_or_organization(life: Life) -> None:
-    elsewhere = Life(granted("actions:* data:read"))
-    text = json.dumps(exported(life.grant, EMAIL))
+    elsewhere = Life(make_grant("actions:* data:read"))
+    text = json.dumps(export_customer(life.grant, EMAIL))
     for other in (life.neighbour, elsewhere.customer, elsewhere.neighbour):
         assert other.pk not in text
     assert "neighbour" not in text
 
 
 def test_an_export_is_recorded_with_actor_and_counts(life: Life) -> None:
-    exported(life.grant, EMAIL)
+    export_customer(life.grant, EMAIL)
     event = SecurityEvent.objects.get(kind="customer_exported")
     assert (event.subject, "tickets: 2" in event.detail) == (life.customer.pk, True)
     assert "by manage.py customer" in event.detail
@@ -84,4 +84,4 @@ def test_an_export_is_sent_in_parts(life: Life, django_assert_max_num_queries: A
 
 def test_the_page_lists_every_member_of_the_document(life: Life) -> None:
     listed = words([row[0] for row in table("privacy", "Export a customer")])
-    assert listed == list(exported(life.grant, EMAIL))
+    assert listed == list(export_customer(life.grant, EMAIL))

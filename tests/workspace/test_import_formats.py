@@ -16,7 +16,7 @@ from django.test import Client
 from customers.imports import passes, reading, uploads
 from customers.privacy import erasure
 from foundation.admin_urls import row_url
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.workspace.customer_pages import check, send, upload, words
 from workspace.models import (
     Company,
@@ -310,7 +310,7 @@ def test_a_column_is_guessed_by_its_values_and_remembered_for_the_next_file(
     assert Customer.objects.get().custom_fields == {"Shoe size": "42"}
     page = words(send(admin, grant.organization, rows.format("b@example.com", "B-2")))
     assert "Imported 1 rows 1 new" in page
-    others = granted()
+    others = make_grant()
     check(admin, others.organization, rows.format("c@example.com", "B-3"))
     assert newest().status == ImportStatus.UNCLEAR
     assert ImportMapping.objects.get().organization == grant.organization
@@ -535,7 +535,7 @@ def test_only_who_may_import_chooses_and_leaves_rows_out(
 ) -> None:
     check(admin, grant.organization, "email,phone\na@example.com,1\n")
     given = newest()
-    client.force_login(granted().user)
+    client.force_login(make_grant().user)
     for page in ("choices", "confirm", "refused_rows"):
         assert client.post(row_url(given, page)).status_code in {302, 403, 404}
     assert newest().status == ImportStatus.UNCLEAR

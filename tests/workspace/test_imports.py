@@ -14,7 +14,7 @@ from customers import tasks
 from customers.administration.imports import DataImportAdmin
 from customers.imports import passes, uploads
 from foundation.admin_urls import row_url
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.sent_tasks import run_with_sent
 from tests.workspace.customer_pages import (
     COMPANIES,
@@ -49,7 +49,7 @@ def newest() -> DataImport:
     return DataImport.objects.latest("created_at")
 
 
-def stored(model: Any, organization: Organization) -> list[dict[str, Any]]:
+def stored_rows(model: Any, organization: Organization) -> list[dict[str, Any]]:
     return list(model.objects.filter(organization=organization).order_by("pk").values())
 
 
@@ -127,10 +127,10 @@ def test_the_same_file_twice_changes_nothing(
 ) -> None:
     grant.customer(external_id="user-1")
     send(admin, grant.organization, data, kind)
-    before = stored(model, grant.organization)
+    before = stored_rows(model, grant.organization)
     page = words(send(admin, grant.organization, data, kind))
     assert "0 new 0 changed 1 unchanged 0 refused" in page
-    assert stored(model, grant.organization) == before
+    assert stored_rows(model, grant.organization) == before
     assert TicketMessage.objects.count() == (kind == "tickets")
 
 
@@ -170,11 +170,11 @@ def test_a_refused_cell_is_named_and_nothing_is_stored(
     page = words(send(admin, grant.organization, data, kind))
     assert REFUSED[case] in page
     for model in (Company, Customer, Ticket):
-        assert stored(model, grant.organization) == []
+        assert stored_rows(model, grant.organization) == []
 
 
 def test_what_a_file_refers_to_is_of_its_own_organization(admin: Client, grant: Grant) -> None:
-    others = granted()
+    others = make_grant()
     others.customer(external_id="user-1")
     page = words(send(admin, grant.organization, TICKETS, "tickets"))
     assert "3 customer_id No customer has this external id." in page
@@ -213,11 +213,11 @@ def test_a_check_that_ends_while_its_page_is_made_leaves_the_page_consistent(
     upload(admin, grant.organization, EMAILS + "1,a@example.com\n")
     read = DataImportAdmin.get_object
 
-    def after_the_worker(*given: Any, **more: Any) -> Any:
+    def work_and_read(*given: Any, **more: Any) -> Any:
         uploads.work(newest().pk)
         return read(*given, **more)
 
-    monkeypatch.setattr(DataImportAdmin, "get_object", after_the_worker)
+    monkeypatch.setattr(DataImportAdmin, "get_object", work_and_read)
     page = admin.get(row_url(newest())).content.decode()
     assert newest().status == ImportStatus.READY
     # Running: the page is loaded again soon. It must not say that all is done before that.
@@ -367,11 +367,11 @@ def test_an_import_that_no_worker_ends_fails_and_says_why(admin: Client, grant: 
     check(admin, grant.organization, EMAILS + "1,a@example.com\n")
     admin.post(row_url(newest(), "confirm"))
 
-    def stopped(*_given: Any, **_more: Any) -> None:
+    def stop(*_given: Any, **_more: Any) -> None:
         raise SystemExit
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passes, "store", stopped)
+        patch.setattr(passes, "store", stop)
         for _ in range(document_claims.MAX_ATTEMPTS):
             with pytest.raises(SystemExit):
                 uploads.work(newest().pk)
@@ -390,12 +390,12 @@ def test_a_worker_that_was_given_up_stores_nothing(
     check(admin, grant.organization, EMAILS + "1,a@example.com\n")
     store = passes.store
 
-    def taken_over(*given: Any) -> Any:
+    def take_over_and_store(*given: Any) -> Any:
         DataImport.objects.update(claim=uuid4())
         return store(*given)
 
     admin.post(row_url(newest(), "confirm"))
-    monkeypatch.setattr(passes, "store", taken_over)
+    monkeypatch.setattr(passes, "store", take_over_and_store)
     uploads.work(newest().pk)
     assert not Customer.objects.exists()
 
@@ -408,7 +408,7 @@ def test_an_organization_keeps_a_bounded_number_of_files(
     answer = upload(admin, grant.organization, EMAILS + "1,\n")
     assert "Confirm or delete some of the files" in words(admin.get(answer["Location"]))
     assert DataImport.objects.count() == 1
-    assert upload(admin, granted().organization, EMAILS + "1,\n").status_code == 302
+    assert upload(admin, make_grant().organization, EMAILS + "1,\n").status_code == 302
     assert DataImport.objects.count() == 2
 
 

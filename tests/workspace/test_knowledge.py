@@ -20,7 +20,7 @@ from retrieval.documents import process
 from retrieval.interfaces import RetrievalUnavailable
 from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site, sending
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.sent_tasks import run_with_sent
 from workspace import document_claims
 from workspace.access import Access, CannotNarrow
@@ -55,7 +55,7 @@ def add(grant: Grant, original: bytes = REFUNDS, **facts: Any) -> KnowledgeSourc
     return source
 
 
-def found(grant: Grant, query: str, **options: Any) -> list[str]:
+def find_headings(grant: Grant, query: str, **options: Any) -> list[str]:
     """The headings of the passages that a search finds, or the title of one without."""
     access = Access(grant.organization.pk)
     return [hit.heading or hit.title for hit in knowledge.search(access, query, **options)]
@@ -72,7 +72,7 @@ def _read_here(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
-def in_a_process() -> None:
+def reading_process() -> None:
     """Documents are read in a process of their own, as deployed."""
 
 
@@ -104,13 +104,15 @@ def test_a_document_is_found_by_its_words_and_by_its_meaning(grant: Grant) -> No
 @pytest.mark.parametrize("query", ["zebra crossing", "the", "", "🙂", '"', "AND OR NOT", "a\0b"])
 def test_any_query_is_answered(grant: Grant, query: str) -> None:
     add(grant)
-    assert found(grant, query) == []
+    assert find_headings(grant, query) == []
 
 
 def test_another_organization_finds_nothing(grant: Grant) -> None:
-    source, others = add(grant), granted()
-    assert found(others, "yearly") == []
-    assert found(others, "yearly", source=source.pk) == found(others, "yearly", source="ks_none")
+    source, others = add(grant), make_grant()
+    assert find_headings(others, "yearly") == []
+    assert find_headings(others, "yearly", source=source.pk) == find_headings(
+        others, "yearly", source="ks_none"
+    )
 
 
 def test_a_call_that_is_bound_to_a_customer_searches_nothing(grant: Grant) -> None:
@@ -122,28 +124,28 @@ def test_a_call_that_is_bound_to_a_customer_searches_nothing(grant: Grant) -> No
 def test_a_search_can_be_limited_to_a_source_by_its_id_or_title(grant: Grant) -> None:
     source = add(grant)
     add(grant, b"# Other\n\n## Yearly review\n\nOnce a year.")
-    assert found(grant, "yearly", source=source.pk) == ["Yearly plans"]
-    assert found(grant, "yearly", source="other") == ["Yearly review"]
-    assert found(grant, "yearly", source="nothing") == []
+    assert find_headings(grant, "yearly", source=source.pk) == ["Yearly plans"]
+    assert find_headings(grant, "yearly", source="other") == ["Yearly review"]
+    assert find_headings(grant, "yearly", source="nothing") == []
 
 
 def test_a_changed_source_is_searched_as_it_is_now(grant: Grant) -> None:
     source = add(grant)
-    assert found(grant, "yearly") == ["Yearly plans"]
+    assert find_headings(grant, "yearly") == ["Yearly plans"]
     KnowledgeSource.objects.filter(pk=source.pk).update(original=b"## Quarterly plans\n\nNever.")
     knowledge.request_index(source)
     knowledge.index(source.pk)
-    assert found(grant, "yearly") == []
-    assert found(grant, "quarterly") == ["Quarterly plans"]
+    assert find_headings(grant, "yearly") == []
+    assert find_headings(grant, "quarterly") == ["Quarterly plans"]
     knowledge.remove(source)
-    assert found(grant, "quarterly") == []
+    assert find_headings(grant, "quarterly") == []
 
 
 def test_a_search_makes_few_statements(grant: Grant, django_assert_num_queries: Any) -> None:
     add(grant)
-    found(grant, "yearly")
+    find_headings(grant, "yearly")
     with django_assert_num_queries(3):
-        found(grant, "yearly")
+        find_headings(grant, "yearly")
 
 
 def word_document() -> bytes:
@@ -196,13 +198,13 @@ def test_an_older_address_that_is_no_link_is_not_in_an_answer(grant: Grant) -> N
     assert urls == {"", "https://help.example.com/refunds"}
 
 
-@pytest.mark.usefixtures("in_a_process")
+@pytest.mark.usefixtures("reading_process")
 def test_pdf_word_and_html_files_are_read(grant: Grant) -> None:
     assert add(grant, pdf_document("Fire drills in May"), kind="pdf", title="Safety").passages == 1
-    assert found(grant, "fire drills") == ["Page 1"]
+    assert find_headings(grant, "fire drills") == ["Page 1"]
     assert add(grant, word_document(), kind="docx").title == "Holidays"
     assert add(grant, PAGE, kind="html").title == "Slack"
-    assert found(grant, "channel for cards") == ["Slack"]
+    assert find_headings(grant, "channel for cards") == ["Slack"]
 
 
 UNREADABLE = {
@@ -220,7 +222,7 @@ def test_a_file_that_cannot_be_read_says_why(grant: Grant, kind: str) -> None:
     assert (source.status, source.error) == (SourceStatus.FAILED, reason)
 
 
-@pytest.mark.usefixtures("in_a_process")
+@pytest.mark.usefixtures("reading_process")
 def test_reading_that_takes_too_long_is_ended(grant: Grant) -> None:
     with (
         patch.object(process, "SECONDS", 0.01),
@@ -230,7 +232,7 @@ def test_reading_that_takes_too_long_is_ended(grant: Grant) -> None:
     assert (source.status, source.error) == (SourceStatus.FAILED, process.TOO_HARD)
 
 
-@pytest.mark.usefixtures("in_a_process")
+@pytest.mark.usefixtures("reading_process")
 def test_the_reading_process_has_no_secrets_of_the_server() -> None:
     with patch("subprocess.Popen", wraps=subprocess.Popen) as started:
         process.read_all([("markdown", b"# A\n\nb")])
@@ -327,7 +329,7 @@ def test_a_failed_source_keeps_the_passages_that_it_had(grant: Grant, web: Site)
     knowledge.index(source.pk)
     source.refresh_from_db()
     assert source.status == SourceStatus.FAILED
-    assert found(grant, "slack") == ["Slack"]
+    assert find_headings(grant, "slack") == ["Slack"]
 
 
 def test_what_a_crash_left_is_picked_up(grant: Grant) -> None:
@@ -383,11 +385,11 @@ class Silent:
 def test_without_an_embedder_the_words_are_searched_and_vectors_follow(grant: Grant) -> None:
     with patch.object(configured, "embedder", Silent):
         assert add(grant).status == SourceStatus.READY
-        assert found(grant, "yearly") == ["Yearly plans"]
-        assert found(grant, "purchase") == []
+        assert find_headings(grant, "yearly") == ["Yearly plans"]
+        assert find_headings(grant, "purchase") == []
         assert tasks.embed_missing() == 0
     assert tasks.embed_missing() == 3
-    assert found(grant, "purchase")[0] == "Yearly plans"
+    assert find_headings(grant, "purchase")[0] == "Yearly plans"
     assert tasks.embed_missing() == 0
 
 
@@ -397,7 +399,7 @@ def test_without_an_answer_of_the_reranker_the_order_is_that_before(
     add(grant)
     settings.HALO_RERANKER, settings.HALO_RERANKER_URL = "voyage", "http://127.0.0.1:1"
     with patch.object(hosted, "QUERY_SECONDS", 0.2):
-        assert found(grant, "yearly")[0] == "Yearly plans"
+        assert find_headings(grant, "yearly")[0] == "Yearly plans"
 
 
 def test_a_knowledge_base_has_an_end(grant: Grant) -> None:

@@ -9,7 +9,7 @@ from django.test import Client
 import knowledge
 from foundation.admin_urls import row_url
 from knowledge import sources
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.shown_forms import save
 from tests.workspace.customer_pages import words
 from workspace.models import KnowledgeSource, Role, SourceStatus, User
@@ -132,7 +132,7 @@ def test_an_organization_s_admin_sees_its_own_sources_only(client: Client, grant
     grant.membership.save()
     source_of(grant)
     theirs = knowledge.add(
-        granted().organization, kind="markdown", title="Theirs", original=b"# A\n\nb"
+        make_grant().organization, kind="markdown", title="Theirs", original=b"# A\n\nb"
     )
     client.force_login(grant.user)
     listed = words(client.get(SOURCES))
@@ -140,5 +140,5 @@ def test_an_organization_s_admin_sees_its_own_sources_only(client: Client, grant
     assert "Theirs" not in listed
     assert client.get(row_url(theirs)).status_code == 302
     client.post(SOURCES, {"action": "index_again", "_selected_action": [theirs.pk]})
-    assert add(client, granted(), file=file("a.md")).status_code == 200
+    assert add(client, make_grant(), file=file("a.md")).status_code == 200
     assert KnowledgeSource.objects.count() == 2

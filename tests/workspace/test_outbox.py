@@ -36,7 +36,7 @@ def add(grant: Grant, *recipients: str, text: str = SECRET) -> list[OutgoingMail
     return outbox.add(grant.organization.pk, MailKind.APPROVAL, drafts)
 
 
-def sent_to() -> list[str]:
+def recipients() -> list[str]:
     return [message.to[0] for message in mail.outbox]
 
 
@@ -59,7 +59,7 @@ def send_again(browser: Http, row: OutgoingMail) -> Any:
 def test_a_mail_is_sent_once_however_often_its_task_runs(grant: Grant) -> None:
     add(grant, "ada@example.com", "bo@example.com")
     assert [tasks.send_mails() for _ in range(3)] == [2, 0, 0]
-    assert sent_to() == ["ada@example.com", "bo@example.com"]
+    assert recipients() == ["ada@example.com", "bo@example.com"]
     assert (mail.outbox[0].subject, mail.outbox[0].body) == ("Subject", SECRET)
     assert {(row.state, row.attempts) for row in OutgoingMail.objects.all()} == {("sent", 1)}
 
@@ -78,7 +78,7 @@ def test_a_task_that_is_delivered_twice_at_once_sends_nothing_twice(
 
     monkeypatch.setattr(SEND, deliver_again_meanwhile)
     assert tasks.send_mails() == 1
-    assert sorted(sent_to()) == ["ada@example.com", "bo@example.com"]
+    assert sorted(recipients()) == ["ada@example.com", "bo@example.com"]
 
 
 @pytest.mark.parametrize("place", [SEND, OPEN])
@@ -231,7 +231,7 @@ def test_an_admin_sees_what_became_of_a_mail_and_sends_it_again(
     assert queued == ["workspace.send_mails"]
     assert tasks.send_mails() == 1
     send_again(browser, row)
-    assert (tasks.send_mails(), sent_to()) == (0, ["ada@example.com"])
+    assert (tasks.send_mails(), recipients()) == (0, ["ada@example.com"])
 
 
 @pytest.mark.parametrize("who", ["another organization", "a member"])
@@ -239,7 +239,7 @@ def test_mails_of_an_organization_are_sent_again_by_its_admins_only(grant: Grant
     (row,) = add(grant, "ada@example.com")
     OutgoingMail.objects.update(state="failed")
     other = who == "another organization"
-    browser = admin_of(grants.granted()) if other else admin_of(grant, Role.MEMBER)
+    browser = admin_of(grants.make_grant()) if other else admin_of(grant, Role.MEMBER)
     send_again(browser, row)
     assert "ada@example.com" not in browser.get(LIST).content.decode()
     row.refresh_from_db()

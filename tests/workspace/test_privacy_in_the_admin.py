@@ -12,7 +12,7 @@ from audit.models import SecurityEvent
 from customers import tasks
 from foundation import queueing
 from foundation.admin_urls import model_url, row_url
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.shown_forms import save
 from tests.workspace.customer_pages import CUSTOMERS, words
 from tests.workspace.privacy import EMAIL, EXTERNAL_ID, NAME, Life, rows_with
@@ -25,14 +25,14 @@ def life(grant: Grant) -> Life:
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+def queued_tasks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """The tasks that were queued."""
     queued: list[tuple[str, ...]] = []
     monkeypatch.setattr(queueing, "send", lambda *task: queued.append(task))
     return queued
 
 
-def signed_in(user: User) -> Client:
+def sign_in(user: User) -> Client:
     client = Client()
     client.force_login(user)
     return client
@@ -43,11 +43,11 @@ def clerk(*rights: str) -> Client:
     user = User.objects.create_user("clerk@example.com", is_staff=True)
     names = [f"{right}_customer" for right in rights]
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
-    return signed_in(user)
+    return sign_in(user)
 
 
 def test_an_admin_of_the_organization_exports_a_customer(life: Life) -> None:
-    admin = signed_in(life.grant.user)
+    admin = sign_in(life.grant.user)
     page = admin.get(row_url(life.customer)).content.decode()
     assert f'href="{row_url(life.customer, "export")}"' in page
     answer: Any = admin.get(row_url(life.customer, "export"))
@@ -60,7 +60,7 @@ def test_an_admin_of_the_organization_exports_a_customer(life: Life) -> None:
 
 
 def test_the_confirmation_says_what_is_erased_with_counts(life: Life) -> None:
-    admin = signed_in(life.grant.user)
+    admin = sign_in(life.grant.user)
     page = admin.get(row_url(life.customer, "erase"))
     shown = " ".join(words(page).split())
     assert f"This erases {NAME} of {life.grant.organization.name} for good." in shown
@@ -70,9 +70,9 @@ def test_the_confirmation_says_what_is_erased_with_counts(life: Life) -> None:
 
 
 def test_a_confirmed_erasure_hides_the_customer_and_is_finished_by_the_worker(
-    life: Life, sent: list[tuple[str, ...]], django_capture_on_commit_callbacks: Any
+    life: Life, queued_tasks: list[tuple[str, ...]], django_capture_on_commit_callbacks: Any
 ) -> None:
-    admin = signed_in(life.grant.user)
+    admin = sign_in(life.grant.user)
     save(admin, row_url(life.customer), _form(life), follow=True)
     assert LogEntry.objects.filter(object_repr=NAME).exists()
     with django_capture_on_commit_callbacks(execute=True):
@@ -82,8 +82,8 @@ def test_a_confirmed_erasure_hides_the_customer_and_is_finished_by_the_worker(
     assert NAME not in listed
     assert admin.get(row_url(life.customer)).status_code == 302
     assert admin.get(row_url(life.customer, "export")).status_code == 404
-    assert sent == [("workspace.finish_erasure", str(Erasure.objects.get().pk))]
-    tasks.finish_erasure(sent[0][1])
+    assert queued_tasks == [("workspace.finish_erasure", str(Erasure.objects.get().pk))]
+    tasks.finish_erasure(queued_tasks[0][1])
     assert rows_with(EMAIL, NAME, EXTERNAL_ID, "cus_Quill") == set()
     event = SecurityEvent.objects.get(kind="customer_erased")
     assert event.detail.startswith(f"by {life.grant.user.email}: leads: 2 deleted")
@@ -111,8 +111,8 @@ def test_only_who_may_delete_customers_erases_and_exports(
 
 @pytest.mark.parametrize("kind", ["export", "erase"])
 def test_a_customer_of_another_organization_does_not_exist(grant: Grant, kind: str) -> None:
-    theirs = granted().customer(name=NAME)
-    admin = signed_in(grant.user)
+    theirs = make_grant().customer(name=NAME)
+    admin = sign_in(grant.user)
     for key in (theirs.pk, "u_nobody"):
         assert admin.get(model_url(Customer, kind, key)).status_code == 404
     # In an address of the admin "_00" is a NUL.
@@ -122,13 +122,13 @@ def test_a_customer_of_another_organization_does_not_exist(grant: Grant, kind: s
 
 
 def test_an_export_is_no_post_and_an_erasure_no_other_method(life: Life) -> None:
-    admin = signed_in(life.grant.user)
+    admin = sign_in(life.grant.user)
     assert admin.post(row_url(life.customer, "export")).status_code == 405
     assert admin.delete(row_url(life.customer, "erase")).status_code == 405
 
 
 def test_confirming_twice_erases_once(life: Life) -> None:
-    admin = signed_in(life.grant.user)
+    admin = sign_in(life.grant.user)
     assert admin.post(row_url(life.customer, "erase")).status_code == 302
     assert admin.post(row_url(life.customer, "erase")).status_code == 404
     assert Erasure.objects.count() == 1

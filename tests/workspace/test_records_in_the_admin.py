@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from customers.administration.records import lists, search, threads
 from foundation.admin_urls import model_url, row_url
 from tests.console import markup
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.records import Records
-from tests.drivers.threads import by_agent, by_customer, conversation, ticket
+from tests.drivers.threads import agent_message, conversation, customer_message, ticket
 from tests.workspace.customer_pages import CUSTOMERS, words
 from workspace.models import (
     Company,
@@ -54,7 +54,7 @@ def list_of(model: type[Model]) -> str:
     return f"/admin/workspace/{model._meta.model_name}/"
 
 
-def shown(http: Client, address: str, **query: str) -> list[str]:
+def shown_rows(http: Client, address: str, **query: str) -> list[str]:
     """The text of each row of a list."""
     answer = http.get(address, query)
     assert answer.status_code == 200, answer
@@ -126,7 +126,7 @@ def test_a_company_s_page_leads_to_all_that_belongs_to_it(
         for one in hrefs(admin, row_url(records.companies[0]))
         if one.startswith(f"{list_of(model)}?")
     )
-    (row,) = shown(admin, link)
+    (row,) = shown_rows(admin, link)
     assert "onboarding 1" in row
 
 
@@ -153,8 +153,8 @@ def test_a_search_finds_a_row_by_what_people_know_of_it(
     admin: Client, grant: Grant, model: type[Model], term: str
 ) -> None:
     Records(grant).add(2)
-    assert len(shown(admin, list_of(model), q=term)) == 1
-    assert shown(admin, list_of(model), q="zzzz nothing") == []
+    assert len(shown_rows(admin, list_of(model), q=term)) == 1
+    assert shown_rows(admin, list_of(model), q="zzzz nothing") == []
 
 
 def test_a_search_for_a_common_part_of_a_name_misses_no_row(
@@ -163,7 +163,7 @@ def test_a_search_for_a_common_part_of_a_name_misses_no_row(
     monkeypatch.setattr(search, "MAX_NAMES", 1)
     Records(grant).add(3)
     for model in (Company, Customer):
-        assert len(shown(admin, list_of(model), q="onboarding")) == 3
+        assert len(shown_rows(admin, list_of(model), q="onboarding")) == 3
 
 
 @pytest.mark.parametrize("model", [Company, Customer, Lead, Ticket, Conversation, Feedback])
@@ -171,20 +171,20 @@ def test_an_id_is_found_whatever_organization_is_chosen(
     admin: Client, grant: Grant, model: type[Model]
 ) -> None:
     Records(grant).add()
-    other = granted()
+    other = make_grant()
     row = model._default_manager.get()
     chosen = {"organization__id__exact": str(other.organization.pk)}
-    assert shown(admin, list_of(model), **chosen) == []
-    assert len(shown(admin, list_of(model), **chosen, q=str(row.pk))) == 1
+    assert shown_rows(admin, list_of(model), **chosen) == []
+    assert len(shown_rows(admin, list_of(model), **chosen, q=str(row.pk))) == 1
 
 
 def test_a_list_is_one_organization_s_at_a_time(admin: Client) -> None:
     for word in ("first", "second"):
-        Records(granted(), word=word).add()
-    (row,) = shown(admin, TICKETS)
+        Records(make_grant(), word=word).add()
+    (row,) = shown_rows(admin, TICKETS)
     assert "first" in row
     second = Ticket.objects.get(category__startswith="second").organization
-    (row,) = shown(admin, TICKETS, organization__id__exact=str(second.pk))
+    (row,) = shown_rows(admin, TICKETS, organization__id__exact=str(second.pk))
     assert "second" in row
     assert admin.get(TICKETS, {"organization__id__exact": "x"}).status_code == 302
 
@@ -192,11 +192,11 @@ def test_a_list_is_one_organization_s_at_a_time(admin: Client) -> None:
 def test_tickets_that_are_not_resolved_are_one_choice(admin: Client, grant: Grant) -> None:
     for status in TicketStatus:
         ticket(grant, f"This is {status.value}", status=status)
-    open_ones = " ".join(shown(admin, TICKETS, status="unresolved"))
+    open_ones = " ".join(shown_rows(admin, TICKETS, status="unresolved"))
     assert "This is snoozed" in open_ones
     assert "This is resolved" not in open_ones
     assert "This is spam" not in open_ones
-    (row,) = shown(admin, TICKETS, status="spam")
+    (row,) = shown_rows(admin, TICKETS, status="spam")
     assert "This is spam" in row
 
 
@@ -205,7 +205,7 @@ def test_another_organization_s_id_is_answered_like_a_random_one(
     tenant: Client, grant: Grant, model: type[Model]
 ) -> None:
     Records(grant).add()
-    theirs = Records(granted(), word="theirs").add()
+    theirs = Records(make_grant(), word="theirs").add()
     # A number of one digit is found everywhere on a page.
     Event.objects.update(id=F("id") + 10**12)
     row = model._default_manager.exclude(organization=grant.organization).get()
@@ -233,10 +233,10 @@ def test_a_list_counts_up_to_its_bound(
     for number in range(40):
         ticket(grant, f"Subject {number}")
     assert "30+ tickets" in words(admin.get(TICKETS))
-    assert len(shown(admin, TICKETS, p="2")) == 5
+    assert len(shown_rows(admin, TICKETS, p="2")) == 5
     assert admin.get(TICKETS, {"p": "3"}).status_code == 302
     assert "No messages." in words(admin.get(row_url(Ticket.objects.order_by("pk")[0])))
-    emptied = conversation(grant, by_customer("Why?"))
+    emptied = conversation(grant, customer_message("Why?"))
     emptied.messages.all().delete()
     assert "were deleted after their retention period" in words(admin.get(row_url(emptied)))
 
@@ -245,7 +245,7 @@ def test_a_long_thread_is_read_in_parts(
     admin: Client, grant: Grant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threads, "AT_ONCE", 2)
-    asked = ticket(grant, "Long", *(by_customer(f"Said {n}.") for n in range(1, 6)))
+    asked = ticket(grant, "Long", *(customer_message(f"Said {n}.") for n in range(1, 6)))
     first = words(admin.get(row_url(asked)))
     assert "Said 2." in first
     assert "Said 3." not in first
@@ -260,7 +260,7 @@ def test_a_long_message_is_cut_and_shown_as_a_whole_by_itself(
     admin: Client, grant: Grant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threads, "MAX_SHOWN", 10)
-    asked = ticket(grant, "Long", by_customer("0123456789 and the rest"), note="Careful.")
+    asked = ticket(grant, "Long", customer_message("0123456789 and the rest"), note="Careful.")
     page = words(admin.get(row_url(asked)))
     assert "and the rest" not in page
     assert "Internal note" in page
@@ -272,12 +272,14 @@ def test_a_long_message_is_cut_and_shown_as_a_whole_by_itself(
 def test_a_part_of_a_thread_that_is_no_number_is_refused(
     admin: Client, grant: Grant, query: str
 ) -> None:
-    asked = ticket(grant, "Short", by_customer("Hello."))
+    asked = ticket(grant, "Short", customer_message("Hello."))
     assert admin.get(f"{row_url(asked)}?{query}").status_code == 400
 
 
 def test_ratings_are_next_to_the_message_that_they_rate(admin: Client, grant: Grant) -> None:
-    talk = conversation(grant, by_customer("How?"), by_agent("Like this."), by_customer("Thanks."))
+    talk = conversation(
+        grant, customer_message("How?"), agent_message("Like this."), customer_message("Thanks.")
+    )
     Feedback.objects.create(
         organization=grant.organization,
         conversation=talk,
@@ -318,7 +320,7 @@ def test_a_page_shows_rows_of_a_model_only_to_those_who_may_view_it(
 
 
 def test_text_of_customers_is_shown_as_text(admin: Client, grant: Grant) -> None:
-    asked = ticket(grant, "<b>Bold</b>", by_customer("<script>alert(1)</script>"))
+    asked = ticket(grant, "<b>Bold</b>", customer_message("<script>alert(1)</script>"))
     for address in (TICKETS, row_url(asked)):
         assert b"<b>Bold" not in admin.get(address).content
     assert b"<script>alert" not in admin.get(row_url(asked)).content

@@ -36,7 +36,7 @@ def _read_here() -> Iterator[None]:
 
 
 @pytest.fixture
-def queued() -> Iterator[list[tuple[str, str]]]:
+def queued_tasks() -> Iterator[list[tuple[str, str]]]:
     """The tasks that are sent, which nothing runs."""
     sent: list[tuple[str, str]] = []
     with patch("foundation.queueing.send", lambda *given: sent.append(given)):
@@ -72,13 +72,13 @@ def index(source: KnowledgeSource) -> KnowledgeSource:
     return source
 
 
-def known(source: KnowledgeSource) -> set[str]:
+def known_pages(source: KnowledgeSource) -> set[str]:
     """The pages with passages, by the last part of their address."""
     urls = KnowledgeChunk.objects.filter(source=source).values_list("url", flat=True)
     return {url.rpartition("/")[2] for url in urls}
 
 
-@pytest.mark.usefixtures("queued")
+@pytest.mark.usefixtures("queued_tasks")
 @pytest.mark.parametrize("status", [500, 503, 429, 403])
 def test_pages_that_fail_for_the_moment_keep_their_passages_and_are_counted(
     grant: Grant, web: Site, status: int
@@ -86,12 +86,12 @@ def test_pages_that_fail_for_the_moment_keep_their_passages_and_are_counted(
     names = [f"p{number}" for number in range(10)]
     script(web, {name: page(name) for name in names})
     source = index(add(grant, web))
-    assert (source.status, source.error, known(source)) == (SourceStatus.READY, "", {*names})
+    assert (source.status, source.error, known_pages(source)) == (SourceStatus.READY, "", {*names})
     down = {name: sending(b"", status) for name in names[1:]}
     script(web, {"p0": page("changed"), **down})
     knowledge.request_index(source)
     index(source)
-    assert (source.status, known(source)) == (SourceStatus.READY, {*names})
+    assert (source.status, known_pages(source)) == (SourceStatus.READY, {*names})
     assert source.error.startswith(
         "9 of 10 pages could not be read; what was known of them is kept. "
         f"The first is {web.url}/p1: The page could not be fetched: the server answered {status}"
@@ -101,7 +101,7 @@ def test_pages_that_fail_for_the_moment_keep_their_passages_and_are_counted(
     assert not KnowledgePage.objects.exists()
 
 
-@pytest.mark.usefixtures("queued")
+@pytest.mark.usefixtures("queued_tasks")
 def test_an_address_that_is_longer_than_sitemaps_allow_stops_no_other_page(
     grant: Grant, web: Site
 ) -> None:
@@ -109,10 +109,10 @@ def test_an_address_that_is_longer_than_sitemaps_allow_stops_no_other_page(
     listed = "".join(f"<x><loc>{url}</loc></x>" for url in (long, f"{web.url}/short"))
     web.script(sending(f'<urlset xmlns="{NAME}">{listed}</urlset>'.encode()), page("short"))
     source = index(add(grant, web))
-    assert (source.status, source.error, known(source)) == (SourceStatus.READY, "", {"short"})
+    assert (source.status, source.error, known_pages(source)) == (SourceStatus.READY, "", {"short"})
 
 
-@pytest.mark.usefixtures("queued")
+@pytest.mark.usefixtures("queued_tasks")
 @pytest.mark.parametrize("status", [404, 410])
 def test_only_pages_that_are_gone_or_not_listed_any_more_lose_their_passages(
     grant: Grant, web: Site, status: int
@@ -121,36 +121,36 @@ def test_only_pages_that_are_gone_or_not_listed_any_more_lose_their_passages(
     source = index(add(grant, web))
     script(web, {"stays": page("stays"), "gone": sending(b"", status)})
     knowledge.request_index(source)
-    assert (index(source).error, known(source)) == ("", {"stays"})
+    assert (index(source).error, known_pages(source)) == ("", {"stays"})
 
 
-@pytest.mark.usefixtures("queued")
+@pytest.mark.usefixtures("queued_tasks")
 def test_a_site_of_which_no_page_can_be_read_stays_as_it_was(grant: Grant, web: Site) -> None:
     script(web, {name: page(name) for name in ("a", "b")})
     source = index(add(grant, web))
     script(web, {name: sending(b"", 503) for name in ("a", "b")})
     knowledge.request_index(source)
     index(source)
-    assert (source.status, known(source)) == (SourceStatus.FAILED, {"a", "b"})
+    assert (source.status, known_pages(source)) == (SourceStatus.FAILED, {"a", "b"})
     assert not KnowledgePage.objects.exists()
 
 
 def test_a_site_is_read_in_turns_between_which_others_have_the_thread(
-    grant: Grant, web: Site, queued: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+    grant: Grant, web: Site, queued_tasks: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(site_reading, "TURN_PAGES", 2)
     names = [f"p{number}" for number in range(5)]
     script(web, {name: page(name) for name in names})
-    source, other = add(grant, web), grants.granted().organization
+    source, other = add(grant, web), grants.make_grant().organization
     waiting = knowledge.add(other, kind="markdown", original=b"# Seats\n\nEach costs the same.")
-    queued.clear()
+    queued_tasks.clear()
     seen = [(index(source).status, len(web.seen) - 1, source.attempts) for _ in range(3)]
     assert seen == [("pending", 2, 0), ("pending", 4, 0), ("ready", 5, 0)]
-    assert known(source) == {*names}
-    assert queued[0] == ("workspace.index_knowledge", waiting.pk)
+    assert known_pages(source) == {*names}
+    assert queued_tasks[0] == ("workspace.index_knowledge", waiting.pk)
 
 
-@pytest.mark.usefixtures("queued")
+@pytest.mark.usefixtures("queued_tasks")
 def test_a_site_goes_on_with_another_worker_where_the_first_one_ended(
     grant: Grant, web: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,10 +168,10 @@ def test_a_site_goes_on_with_another_worker_where_the_first_one_ended(
     assert index(source).status == SourceStatus.INDEXING
     KnowledgeSource.objects.update(leased_until=source.created_at)
     assert document_claims.find_left(KnowledgeSource) == [source.pk]
-    assert (index(source).status, known(source)) == (SourceStatus.READY, {"a", "b"})
+    assert (index(source).status, known_pages(source)) == (SourceStatus.READY, {"a", "b"})
 
 
-@pytest.mark.usefixtures("queued")
+@pytest.mark.usefixtures("queued_tasks")
 def test_a_site_with_more_bytes_than_are_read_says_which_pages_were_left_out(
     grant: Grant, web: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +180,6 @@ def test_a_site_with_more_bytes_than_are_read_says_which_pages_were_left_out(
     script(web, {name: page(name) for name in ("a", "b", "c")})
     source = index(add(grant, web))
     index(source)
-    assert (source.status, known(source)) == (SourceStatus.READY, {"a"})
+    assert (source.status, known_pages(source)) == (SourceStatus.READY, {"a"})
     assert "2 of 3 pages could not be read" in source.error
     assert "The site has more than 50 MB." in source.error

@@ -11,7 +11,7 @@ from django.test import Client
 
 from customers.imports import uploads
 from foundation.admin_urls import row_url
-from tests.drivers.grants import Grant, granted
+from tests.drivers.grants import Grant, make_grant
 from tests.workspace.customer_pages import (
     COMPANIES,
     CUSTOMERS,
@@ -44,7 +44,7 @@ def newest() -> DataImport:
     return DataImport.objects.latest("created_at")
 
 
-def stored(model: Any, organization: Organization) -> list[dict[str, Any]]:
+def stored_rows(model: Any, organization: Organization) -> list[dict[str, Any]]:
     return list(model.objects.filter(organization=organization).order_by("pk").values())
 
 
@@ -87,7 +87,7 @@ def test_staff_who_may_import_do(grant: Grant) -> None:
 def test_an_organization_s_admin_imports_into_it_and_sees_no_other_s(
     admin: Client, grant: Grant
 ) -> None:
-    others = granted()
+    others = make_grant()
     check(admin, others.organization, EMAILS + "1,theirs@example.com\n")
     theirs = newest()
     grant.membership.role = Role.ADMIN

@@ -22,7 +22,7 @@ from tests.clients.compatibility import PAGE
 from tests.clients.daily import page, steps
 from tests.clients.daily.installing import NotInstalled
 from tests.clients.daily.pinned import CLIENTS, PinnedClient
-from tests.clients.daily.steps import TOKEN_SECONDS, Outcome, Step, Verdict, Visit
+from tests.clients.daily.steps import TOKEN_SECONDS, Step, StepOutcome, Verdict, Visit
 from tests.clients.real_client_flow import Tour
 from tests.drivers.accounts import open_account
 from tests.drivers.node import Unavailable
@@ -41,9 +41,9 @@ SETTINGS: Final = {
 
 
 @dataclass(frozen=True)
-class Report:
+class ClientReport:
     client: PinnedClient
-    outcomes: Mapping[Step, Outcome]
+    outcomes: Mapping[Step, StepOutcome]
     errors: Sequence[str]
 
     @property
@@ -80,13 +80,13 @@ def is_chosen(client: PinnedClient, names: Sequence[str]) -> bool:
     return not names or any(name.lower() in client.name.lower() for name in names)
 
 
-def write_row(report: Report) -> None:
+def write_row(report: ClientReport) -> None:
     day = dt.datetime.now(dt.UTC).date().isoformat()
     row = page.line(report.client, day, report.outcomes)
-    PAGE.write_text(page.written(PAGE.read_text("utf-8"), [row], CLIENTS), encoding="utf-8")
+    PAGE.write_text(page.replace_rows(PAGE.read_text("utf-8"), [row], CLIENTS), encoding="utf-8")
 
 
-def run(clients: Sequence[PinnedClient]) -> Iterator[Report]:
+def run(clients: Sequence[PinnedClient]) -> Iterator[ClientReport]:
     """Several clients at once on one server, each with an organization of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="halo-clients-") as folder,
@@ -96,7 +96,7 @@ def run(clients: Sequence[PinnedClient]) -> Iterator[Report]:
         yield from threads.map(lambda client: try_client(client, server), clients)
 
 
-def try_client(client: PinnedClient, server: Server) -> Report:
+def try_client(client: PinnedClient, server: Server) -> ClientReport:
     sys.stderr.write(f"{client.name} {client.version} begins\n")
     account = open_account(server.env)
     with tempfile.TemporaryDirectory(prefix="halo-client-", ignore_cleanup_errors=True) as home:
@@ -106,13 +106,13 @@ def try_client(client: PinnedClient, server: Server) -> Report:
             steps.go_through(visit, client.sign_in, client.opened, client.expiries)
         except (NotInstalled, Unavailable) as lacking:
             visit.errors.append(str(lacking))
-            outcome = Outcome(Verdict.NOT_TRIED, "its packages could not be installed")
+            outcome = StepOutcome(Verdict.NOT_TRIED, "its packages could not be installed")
             visit.outcomes = dict.fromkeys(Step, outcome)
     sys.stderr.write(f"{client.name} ends\n")
-    return Report(client, visit.outcomes, visit.errors)
+    return ClientReport(client, visit.outcomes, visit.errors)
 
 
-def describe(report: Report) -> str:
+def describe(report: ClientReport) -> str:
     lines = [f"\n{report.client.name} {report.client.version}"]
     for step in Step:
         outcome = report.outcomes[step]

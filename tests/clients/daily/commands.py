@@ -9,7 +9,13 @@ from typing import Any, Final
 from tests.clients import matrix
 from tests.clients.daily import installing, model_provider
 from tests.clients.daily.model_provider import MARK, ModelProvider, write_call
-from tests.clients.daily.sessions import ClientFailed, Session, attended, on_terminal, output_of
+from tests.clients.daily.sessions import (
+    ClientFailed,
+    ToolSession,
+    on_terminal,
+    output_of,
+    run_attended,
+)
 from tests.clients.real_client_flow import Attendant, Tour
 
 COMMANDS: Final = installing.DAILY / "node" / "commands"
@@ -55,11 +61,11 @@ class McpRemoteSession:
 
 
 @contextmanager
-def mcp_remote(tour: Tour) -> Iterator[Session]:
+def mcp_remote(tour: Tour) -> Iterator[ToolSession]:
     entry = str(matrix.PACKAGES / "mcp-remote/dist/proxy.js")
     words = [installing.node_program(), entry, tour.mcp_url, str(tour.callback)]
     words += ["--host", "127.0.0.1"]
-    with attended(words, tour, MCP_REMOTE_CONFIG_DIR=str(tour.folder)) as attendant:
+    with run_attended(words, tour, MCP_REMOTE_CONFIG_DIR=str(tour.folder)) as attendant:
         matrix.ask(attendant, 1, "initialize", matrix.HANDSHAKE)
         matrix.say(attendant, {"method": "notifications/initialized"})
         yield McpRemoteSession(attendant)
@@ -93,7 +99,7 @@ def inspect_server(tour: Tour, method: str, *more: str) -> Any:
         "MCP_INSPECTOR_SECRET_STORE": "file",
         "MCP_STORAGE_DIR": str(tour.folder),
     }
-    with attended([*words, "--method", method, *more], tour, **settings) as attendant:
+    with run_attended([*words, "--method", method, *more], tour, **settings) as attendant:
         assert attendant.process.stdout
         said = attendant.process.stdout.read()
         attendant.process.wait(tour.seconds)
@@ -108,7 +114,7 @@ def sign_in_inspector(tour: Tour) -> None:
 
 
 @contextmanager
-def inspector(tour: Tour) -> Iterator[Session]:
+def inspector(tour: Tour) -> Iterator[ToolSession]:
     yield InspectorSession(tour)
 
 
@@ -136,8 +142,8 @@ def sign_in_codex(tour: Tour) -> None:
 
 
 @contextmanager
-def codex(tour: Tour) -> Iterator[Session]:
-    with attended([*matrix.codex_words(), "app-server"], tour) as attendant:
+def codex(tour: Tour) -> Iterator[ToolSession]:
+    with run_attended([*matrix.codex_words(), "app-server"], tour) as attendant:
         matrix.ask(attendant, 1, "initialize", {"clientInfo": matrix.HANDSHAKE["clientInfo"]})
         matrix.say(attendant, {"method": "initialized"})
         thread = matrix.ask(attendant, 2, "thread/start", {"ephemeral": True})["thread"]["id"]
@@ -174,7 +180,7 @@ def sign_in_mcpc(tour: Tour) -> None:
 
 
 @contextmanager
-def mcpc_session(tour: Tour) -> Iterator[Session]:
+def mcpc_session(tour: Tour) -> Iterator[ToolSession]:
     mcpc(tour, "connect", tour.mcp_url, f"@{NAME}")
     try:
         yield McpcSession(tour)
@@ -202,7 +208,7 @@ def sign_in_claude(tour: Tour) -> None:
 
 
 @contextmanager
-def claude_session(tour: Tour) -> Iterator[Session]:
+def claude_session(tour: Tour) -> Iterator[ToolSession]:
     with model_provider.running() as provider:
 
         def prompt(text: str) -> str:
@@ -257,7 +263,7 @@ def sign_in_gemini(tour: Tour) -> None:
 
 
 @contextmanager
-def gemini_session(tour: Tour) -> Iterator[Session]:
+def gemini_session(tour: Tour) -> Iterator[ToolSession]:
     with model_provider.running() as provider:
         yield PromptSession(provider, f"mcp_{NAME}_", lambda prompt: gemini(tour, prompt, provider))
 
@@ -287,7 +293,7 @@ def sign_in_opencode(tour: Tour) -> None:
 
 
 @contextmanager
-def opencode_session(tour: Tour) -> Iterator[Session]:
+def opencode_session(tour: Tour) -> Iterator[ToolSession]:
     with model_provider.running() as provider:
         yield PromptSession(
             provider,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.clients.daily import commands, installing
-from tests.clients.daily.sessions import Opener, Session, library
+from tests.clients.daily.sessions import Opener, ToolSession, library
 from tests.clients.daily.steps import Step
 from tests.clients.matrix import FOLDER
 from tests.clients.real_client_flow import Tour
@@ -45,12 +45,12 @@ def python_library(
 ) -> PinnedClient:
     """A driver in the environment of a lock, which is installed when it is first opened."""
 
-    def opened(tour: Tour) -> AbstractContextManager[Session]:
+    def open_session(tour: Tour) -> AbstractContextManager[ToolSession]:
         driver = installing.DAILY / "python" / f"{module}.py"
         return library([installing.python(lock), str(driver)])(tour)
 
     version = installing.python_version(lock, package)
-    return PinnedClient(name, package, version, "library", opened, notes=notes or {})
+    return PinnedClient(name, package, version, "library", open_session, notes=notes or {})
 
 
 def node_library(
@@ -62,7 +62,7 @@ def node_library(
 ) -> PinnedClient:
     """A driver with the packages of a folder, which are installed when it is first opened."""
 
-    def opened(tour: Tour) -> AbstractContextManager[Session]:
+    def open_session(tour: Tour) -> AbstractContextManager[ToolSession]:
         if folder != FOLDER:  # ./run installs that one
             installing.node_packages(folder)
         program, *words = driver
@@ -70,7 +70,7 @@ def node_library(
         return library([installing.node_program(), str(path), *words])(tour)
 
     version = installing.node_version(folder, package)
-    return PinnedClient(name, package, version, "library", opened, notes=notes or {})
+    return PinnedClient(name, package, version, "library", open_session, notes=notes or {})
 
 
 def command(

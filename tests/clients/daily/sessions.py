@@ -21,7 +21,7 @@ BROWSER_NAMES: Final = ("xdg-open", "none")
 ON_TERMINAL: Final = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
 
 
-class Session(Protocol):
+class ToolSession(Protocol):
     """A client that is connected. A method raises whatever shows that the client failed."""
 
     def list_tools(self) -> Sequence[str]: ...
@@ -29,7 +29,7 @@ class Session(Protocol):
     def call(self, tool: str, arguments: Mapping[str, str]) -> str: ...
 
 
-Opener = Callable[[Tour], AbstractContextManager[Session]]
+Opener = Callable[[Tour], AbstractContextManager[ToolSession]]
 
 
 class ClientFailed(Exception):
@@ -72,21 +72,21 @@ def library(words: Sequence[str]) -> Opener:
     """A driver with these words, the address and the port."""
 
     @contextmanager
-    def opened(tour: Tour) -> Iterator[Session]:
+    def open_session(tour: Tour) -> Iterator[ToolSession]:
         command = [*words, tour.mcp_url, str(tour.callback)]
-        with attended(command, tour) as attendant:
+        with run_attended(command, tour) as attendant:
             yield LibrarySession(attendant)
 
-    return opened
+    return open_session
 
 
 @contextmanager
-def attended(
+def run_attended(
     words: Sequence[str], tour: Tour, *, stderr: int = subprocess.PIPE, **more: str
 ) -> Iterator[Attendant]:
     """A program with a person who opens what it prints, or what it has a browser open."""
     pipe = lay_browser(tour.folder)
-    with real_client_flow.started(words, tour, stderr=stderr, **more) as (_, attendant):
+    with real_client_flow.start_program(words, tour, stderr=stderr, **more) as (_, attendant):
         # Open in both directions, so that it is not at its end between two visits.
         opened = os.open(pipe, os.O_RDWR)
         watching = threading.Thread(target=watch, args=(opened, attendant))
@@ -130,7 +130,7 @@ def output_of(
 
     `replies` are what the person types, by words of the line that is printed before.
     """
-    with attended(words, tour, stderr=subprocess.STDOUT, **more) as attendant:
+    with run_attended(words, tour, stderr=subprocess.STDOUT, **more) as attendant:
         attendant.replies.update(replies or {})
         if not replies:
             assert attendant.process.stdin

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Final
 
 from tests.clients.daily.installing import NotInstalled
-from tests.clients.daily.sessions import Opener, Session
+from tests.clients.daily.sessions import Opener, ToolSession
 from tests.clients.real_client_flow import QUESTION, Tour
 from tests.drivers.accounts import Account
 from tests.drivers.evaluation import evaluate
@@ -67,13 +67,13 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepOutcome:
     verdict: Verdict
     note: str = ""
 
 
 @dataclass(frozen=True)
-class Records:
+class ConsentRecords:
     """What the server recorded of an organization, and of its person's consents."""
 
     consents: int
@@ -89,13 +89,13 @@ class Visit:
     tour: Tour
     account: Account
     env: Mapping[str, str] = field(repr=False)
-    outcomes: dict[Step, Outcome] = field(default_factory=dict)
+    outcomes: dict[Step, StepOutcome] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
-    def records(self) -> Records:
+    def records(self) -> ConsentRecords:
         facts = {name: getattr(self.account, name) for name in ("organization", "email")}
         code = RECORDS.format(authorization=self.account.authorization, **facts)
-        return Records(**json.loads(evaluate(self.env, code)))
+        return ConsentRecords(**json.loads(evaluate(self.env, code)))
 
     def wait_for_expiry(self) -> None:
         """Until no access token of the client is valid any more."""
@@ -113,12 +113,12 @@ class Visit:
             raise
         except Exception as error:
             self.errors.append(f"{step}: {error}\n{traceback.format_exc(limit=-3)}")
-            self.outcomes[step] = Outcome(Verdict.DIES, first_line(error))
+            self.outcomes[step] = StepOutcome(Verdict.DIES, first_line(error))
             raise StepFailed from error
         given = self.records().consents - before
         self.outcomes[step] = judge(given, consents)
 
-    def call(self, session: Session, tool: str, arguments: Mapping[str, str]) -> None:
+    def call(self, session: ToolSession, tool: str, arguments: Mapping[str, str]) -> None:
         """Call a tool; its answer and its record have to be right."""
         before = len(self.records().calls)
         text = session.call(tool, arguments)
@@ -131,12 +131,12 @@ class StepFailed(Exception):
     """A step failed; those after it are not tried."""
 
 
-def judge(given: int, expected: int) -> Outcome:
+def judge(given: int, expected: int) -> StepOutcome:
     if given == expected:
-        return Outcome(Verdict.WORKS)
+        return StepOutcome(Verdict.WORKS)
     if expected:
-        return Outcome(Verdict.NOTED, f"{given} consents")
-    return Outcome(Verdict.SECOND_CONSENT)
+        return StepOutcome(Verdict.NOTED, f"{given} consents")
+    return StepOutcome(Verdict.SECOND_CONSENT)
 
 
 def first_line(error: Exception) -> str:
@@ -153,7 +153,7 @@ def go_through(
     except StepFailed:
         for step in Step:
             reason = "a step before it failed"
-            visit.outcomes.setdefault(step, Outcome(Verdict.NOT_TRIED, reason))
+            visit.outcomes.setdefault(step, StepOutcome(Verdict.NOT_TRIED, reason))
 
 
 def _go_through(
@@ -183,7 +183,7 @@ def _go_through(
             visit.call(session, *SEARCH)
 
 
-def expect_refresh(visit: Visit, session: Session) -> None:
+def expect_refresh(visit: Visit, session: ToolSession) -> None:
     visit.wait_for_expiry()
     before = visit.records()
     visit.call(session, *READ)

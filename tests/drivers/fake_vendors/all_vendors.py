@@ -21,7 +21,7 @@ class AllVendors:
     slack: Slack
     stripe: Stripe
 
-    def received(self, name: str) -> list[str]:
+    def received_requests(self, name: str) -> list[str]:
         """Every request to one of them, as its line and what it carried."""
         if name == "stripe":
             return [f"{sent.method} {sent.path} {dict(sent.form)}" for sent in self.stripe.sent]
@@ -30,7 +30,7 @@ class AllVendors:
 
 
 @contextmanager
-def opened(env: Mapping[str, str]) -> Iterator[AllVendors]:
+def open_vendors(env: Mapping[str, str]) -> Iterator[AllVendors]:
     """They answer where the server with this environment looks for them, until the block ends.
 
     No request may have broken a contract.

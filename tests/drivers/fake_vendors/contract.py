@@ -42,7 +42,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Reply:
+class VendorReply:
     status: int
     body: Any
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -62,24 +62,24 @@ class FakeVendor:
         self.document = json.loads((CONTRACTS / self.contract).read_text("utf-8"))
         self.seen: list[Request] = []
         self.breaches: list[str] = []
-        self.said: deque[Reply] = deque()
+        self.said: deque[VendorReply] = deque()
         self.server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def say(self, status: int, body: Any, **headers: str) -> None:
         """Answer the next request so; bytes go out as they are."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.said.append(Reply(status, body, named))
+        self.said.append(VendorReply(status, body, named))
 
-    def written(self) -> list[Request]:
+    def list_writes(self) -> list[Request]:
         """The requests that change something."""
         return [request for request in self.seen if request.method != "GET"]
 
-    def answer(self, request: Request) -> Reply:
+    def answer(self, request: Request) -> VendorReply:
         """What the vendor answers to a request that its contract has."""
         raise NotImplementedError
 
-    def unauthorized(self) -> Reply:
+    def unauthorized_reply(self) -> VendorReply:
         raise NotImplementedError
 
     def judge(self, operation: Mapping[str, Any], request: Request) -> None:
@@ -90,14 +90,14 @@ class FakeVendor:
         """The schema of an answer with this status."""
         raise NotImplementedError
 
-    def handled(self, request: Request) -> Reply:
+    def handle(self, request: Request) -> VendorReply:
         try:
-            return self._handled(request)
+            return self._handle(request)
         except Exception as breach:  # noqa: BLE001  a fake vendor that breaks is a failed test too
             self.breaches.append(f"{request.line}: {breach!r}")
-            return Reply(599, {})
+            return VendorReply(599, {})
 
-    def _handled(self, request: Request) -> Reply:
+    def _handle(self, request: Request) -> VendorReply:
         operation, variables = self._operation(request)
         request = Request(**{**vars(request), "variables": variables})
         self.seen.append(request)
@@ -105,14 +105,14 @@ class FakeVendor:
         if self.said:
             return self.said.popleft()
         known = request.headers.get("authorization") == f"Bearer {self.token}"
-        reply = self.answer(request) if known else self.unauthorized()
+        reply = self.answer(request) if known else self.unauthorized_reply()
         self.conforms(reply.body, self.response_schema(operation, reply.status), closed=False)
         return reply
 
     def _operation(self, request: Request) -> tuple[Mapping[str, Any], Mapping[str, str]]:
         base = self.document.get("basePath", "")
         for template, methods in self.document["paths"].items():
-            variables = _matched(base + template, request.path)
+            variables = _match_path(base + template, request.path)
             if variables is not None and request.method.lower() in methods:
                 return methods[request.method.lower()], variables
         raise Breach("the contract has no such operation")
@@ -121,13 +121,13 @@ class FakeVendor:
         """Raise Breach unless a value is what a schema says; `closed` allows nothing unnamed."""
         shared = {name: self.document.get(name, {}) for name in ("components", "definitions")}
         rule = {"allOf": [schema], **shared}
-        judge = Draft4Validator(_closed(rule) if closed else rule, validate_formats=True)
+        judge = Draft4Validator(_close_schema(rule) if closed else rule, validate_formats=True)
         problem = next(iter(judge.iter_errors(value)), None)
         if problem is not None:
             raise Breach(f"{problem.instance_path}: {problem.message}")
 
 
-def _matched(template: str, path: str) -> dict[str, str] | None:
+def _match_path(template: str, path: str) -> dict[str, str] | None:
     """The variables of a path, or None for another one."""
     ours, theirs = template.split("/"), path.split("/")
     if len(ours) != len(theirs):
@@ -141,20 +141,20 @@ def _matched(template: str, path: str) -> dict[str, str] | None:
     return variables
 
 
-def _closed(schema: Any) -> Any:
+def _close_schema(schema: Any) -> Any:
     """The schema without room for what it does not name: a misspelt key is a breach."""
     if isinstance(schema, list):
-        return [_closed(one) for one in schema]
+        return [_close_schema(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    inner = {name: _closed(one) for name, one in schema.items()}
+    inner = {name: _close_schema(one) for name, one in schema.items()}
     if schema.get("type") == "object" and "properties" in schema:
         return {"additionalProperties": False, **inner}
     return inner
 
 
 def _handler(fake: FakeVendor) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class VendorHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:  # the server's own naming, as below
             self._handle()
 
@@ -166,7 +166,7 @@ def _handler(fake: FakeVendor) -> type[BaseHTTPRequestHandler]:
 
         def _handle(self) -> None:
             place = urlsplit(self.path)
-            reply = fake.handled(
+            reply = fake.handle(
                 Request(
                     self.command,
                     place.path,
@@ -186,7 +186,7 @@ def _handler(fake: FakeVendor) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  inherited
             """Keep the terminal quiet."""
 
-    return Handler
+    return VendorHandler
 
 
 @contextmanager

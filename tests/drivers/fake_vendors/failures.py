@@ -71,7 +71,7 @@ def answers_clearly(mcp: McpClient, tool: Tool, arguments: dict[str, Any]) -> No
         assert answer["code"] == -32601, answer
 
 
-def without_limits(settings: Any) -> None:
+def raise_limits(settings: Any) -> None:
     """A fuzz asks more often than a client may."""
     for name in ("TOOLS_CALL", "IP"):
         setattr(settings, f"HALO_RATE_{name}", Limit(1_000_000, 60))

@@ -107,7 +107,7 @@ def connect(grant: Grant, secret: str = SECRET) -> IntegrationMode:
 
 
 @contextmanager
-def opened(settings: Any) -> Iterator[Site]:
+def open_desk(settings: Any) -> Iterator[Site]:
     """The toolset in the registry and its vendor's site on the loopback; nobody rests."""
     rested = patch.object(client, "breakers", Breakers())
     with rested, registry.including(DESK), site.serving(Site()) as desk:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from tests.drivers.fake_vendors.contract import JSON_TYPE, Breach, FakeVendor, Reply, Request
+from tests.drivers.fake_vendors.contract import JSON_TYPE, Breach, FakeVendor, Request, VendorReply
 
 WHEN = "2027-01-31T12:00:00.000Z"
 # What a new record's association to another is called (HubSpot, Associations v4), by the types of
@@ -65,15 +65,15 @@ class HubSpot(FakeVendor):
         known = known or self.document["components"]["responses"]["Error"]
         return next(iter(known["content"].values()))["schema"]
 
-    def unauthorized(self) -> Reply:
+    def unauthorized_reply(self) -> VendorReply:
         return _error(401, "INVALID_AUTHENTICATION", "Authentication credentials not found.")
 
-    def answer(self, request: Request) -> Reply:
+    def answer(self, request: Request) -> VendorReply:
         if request.path.startswith("/crm/v3/pipelines/"):
             assert request.variables["objectType"] in {"deals", "0-3"}
-            return Reply(200, {"results": self.pipelines})
+            return VendorReply(200, {"results": self.pipelines})
         if request.path == "/crm/v3/owners":
-            return Reply(200, {"results": self._owners(request.query.get("email"))})
+            return VendorReply(200, {"results": self._owners(request.query.get("email"))})
         kind = request.path.split("/")[4]
         if request.method == "POST":
             return self._create(kind, request.json)
@@ -87,7 +87,7 @@ class HubSpot(FakeVendor):
             if email in (None, address)
         ]
 
-    def _contact(self, request: Request) -> Reply:
+    def _contact(self, request: Request) -> VendorReply:
         wanted = request.variables["contactId"]
         by_email = request.query.get("idProperty") == "email"
         found = {email: id_ for id_, email in self.contacts.items()} if by_email else None
@@ -95,21 +95,21 @@ class HubSpot(FakeVendor):
         if record not in self.contacts:
             return _error(404, "OBJECT_NOT_FOUND", "resource not found")
         changed = request.json["properties"] if request.method == "PATCH" else {}
-        return self._unknown("contacts", changed) or Reply(200, _record(record, changed))
+        return self._unknown("contacts", changed) or VendorReply(200, _record(record, changed))
 
-    def _deal(self, request: Request) -> Reply:
+    def _deal(self, request: Request) -> VendorReply:
         deal = request.variables["dealId"]
         if deal not in self.deals:
             return _error(404, "OBJECT_NOT_FOUND", "resource not found")
         linked = [{"id": contact, "type": "deal_to_contact"} for contact in self.deals[deal]]
         asked = request.query.get("associations") == "contacts" and linked
-        return Reply(
+        return VendorReply(
             200,
             _record(deal, {})
             | ({"associations": {"contacts": {"results": linked}}} if asked else {}),
         )
 
-    def _create(self, kind: str, body: Any) -> Reply:
+    def _create(self, kind: str, body: Any) -> VendorReply:
         for association in body["associations"]:
             (named,) = association["types"]
             about = ASSOCIATIONS.get((kind, named["associationTypeId"]))
@@ -120,9 +120,9 @@ class HubSpot(FakeVendor):
             ):
                 return _error(400, "VALIDATION_ERROR", "Object not found. objectId are not valid")
         properties = body["properties"]
-        return self._unknown(kind, properties) or Reply(201, _record("9001", properties))
+        return self._unknown(kind, properties) or VendorReply(201, _record("9001", properties))
 
-    def _unknown(self, kind: str, properties: Mapping[str, str]) -> Reply | None:
+    def _unknown(self, kind: str, properties: Mapping[str, str]) -> VendorReply | None:
         unknown = sorted(properties.keys() - PROPERTIES[kind])
         if not unknown:
             return None
@@ -159,6 +159,6 @@ def _pipeline(
     }
 
 
-def _error(status: int, category: str, message: str) -> Reply:
+def _error(status: int, category: str, message: str) -> VendorReply:
     reported = {"status": "error", "message": message, "category": category}
-    return Reply(status, {**reported, "correlationId": str(uuid4())})
+    return VendorReply(status, {**reported, "correlationId": str(uuid4())})

@@ -53,7 +53,7 @@ def refusal(message: str, code: str, words: str = "", **extensions: Any) -> dict
     return {"errors": [{"message": message, "extensions": reported}], "data": None}
 
 
-def out_of(budget: str, seconds: float) -> Answer:
+def rate_limit_answer(budget: str, seconds: float) -> Answer:
     """The answer to one request too many: with 400, and the end in milliseconds."""
     end = str(int((time.time() + seconds) * 1000))
     headers = {
@@ -93,13 +93,13 @@ class Linear(Site):
 
     def answer(self, seen: Seen, handler: BaseHTTPRequestHandler) -> None:
         try:
-            self.usual = self._answered(seen)
+            self.usual = self._answer(seen)
         except Exception as breach:  # noqa: BLE001  a request that breaks the fake vendor is a breach
             self.breaches.append(repr(breach))
             self.usual = saying({}, 599)
         super().answer(seen, handler)
 
-    def _answered(self, seen: Seen) -> Answer:
+    def _answer(self, seen: Seen) -> Answer:
         assert (seen.method, seen.path) == ("POST", "/graphql"), f"{seen.method} {seen.path}"
         assert seen.headers["content-type"] == "application/json"
         assert not seen.query
@@ -110,13 +110,13 @@ class Linear(Site):
         assert set(body) == {"query", "variables"}
         assert validate(schema(), parse(body["query"])) == []
         if "input" not in body["variables"] or not self.troubles:
-            return self._executed(body)
+            return self._execute(body)
         trouble, is_obeyed = self.troubles.pop(0)
         if is_obeyed:
-            self._executed(body)
+            self._execute(body)
         return trouble
 
-    def _executed(self, body: Mapping[str, Any]) -> Answer:
+    def _execute(self, body: Mapping[str, Any]) -> Answer:
         root = {
             "viewer": {"id": "u1", "name": "Ada", "organization": {"id": "o1", "name": "Acme"}},
             "teams": lambda _info, **asked: self._page(self.teams, **asked),
@@ -142,10 +142,10 @@ class Linear(Site):
         team = next((one for one in self.teams if one["id"] == given["teamId"]), None)
         usable = [one["id"] for one in self.labels if one["team"] in (None, team)]
         if team is None or not set(given.get("labelIds", ())) <= set(usable):
-            raise failed("Entity not found", "Could not find referenced entity.")
+            raise input_error("Entity not found", "Could not find referenced entity.")
         if any(issue["id"] == given["id"] for issue in self.issues):
             words = f"Entity Issue with id {given['id']} already exists."
-            raise failed("conflict on insert of Issue", words)
+            raise input_error("conflict on insert of Issue", words)
         self.issues.append(self._issue(given, team))
         return {"success": True, "lastSyncId": 1.0, "issue": self.issues[-1]}
 
@@ -155,7 +155,7 @@ class Linear(Site):
         return {"priority": 0.0, **given, "identifier": identifier, "url": url, "team": team}
 
 
-def failed(message: str, words: str) -> GraphQLError:
+def input_error(message: str, words: str) -> GraphQLError:
     reported = {"code": "INPUT_ERROR", "userError": True, "userPresentableMessage": words}
     return GraphQLError(message, extensions={**reported, "statusCode": 400})
 

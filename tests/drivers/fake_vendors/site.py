@@ -135,7 +135,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def _handler_of(site: Site) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class SiteHandler(BaseHTTPRequestHandler):
         def handle_one_request(self) -> None:
             self.raw_requestline = self.rfile.readline(65_537)
             if not self.raw_requestline or not self.parse_request():
@@ -147,7 +147,7 @@ def _handler_of(site: Site) -> type[BaseHTTPRequestHandler]:
             query = parse_qs(target.query, keep_blank_values=True)
             site.answer(Seen(self.command, target.path, query, headers, body), self)
 
-    return Handler
+    return SiteHandler
 
 
 @contextmanager

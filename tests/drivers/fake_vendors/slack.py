@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.drivers.fake_vendors.contract import FORM_TYPE, Breach, FakeVendor, Reply, Request
+from tests.drivers.fake_vendors.contract import FORM_TYPE, Breach, FakeVendor, Request, VendorReply
 
 TS = "1503435956.000247"
 
@@ -42,12 +42,12 @@ class Slack(FakeVendor):
         # Slack says failures with 200 too, so an answer may fit either.
         return {"anyOf": [responses[str(status)]["schema"], responses["default"]["schema"]]}
 
-    def unauthorized(self) -> Reply:
+    def unauthorized_reply(self) -> VendorReply:
         return _refusal("invalid_auth")
 
-    def answer(self, request: Request) -> Reply:
+    def answer(self, request: Request) -> VendorReply:
         if request.method == "GET":
-            return Reply(
+            return VendorReply(
                 200,
                 {
                     "ok": True,
@@ -60,7 +60,7 @@ class Slack(FakeVendor):
             )
         return self._post(request.form)
 
-    def _post(self, form: Mapping[str, str]) -> Reply:
+    def _post(self, form: Mapping[str, str]) -> VendorReply:
         wanted = form["channel"]
         named = self.channels.get(wanted.removeprefix("#")) if wanted.startswith("#") else wanted
         if named not in self.channels.values():
@@ -72,8 +72,8 @@ class Slack(FakeVendor):
         if len(form["text"]) > 40_000:
             return _refusal("msg_too_long")
         message = {"type": "message", "text": form["text"], "ts": TS, "user": "U0HALO001"}
-        return Reply(200, {"ok": True, "channel": named, "ts": TS, "message": message})
+        return VendorReply(200, {"ok": True, "channel": named, "ts": TS, "message": message})
 
 
-def _refusal(error: str) -> Reply:
-    return Reply(200, {"ok": False, "error": error})
+def _refusal(error: str) -> VendorReply:
+    return VendorReply(200, {"ok": False, "error": error})

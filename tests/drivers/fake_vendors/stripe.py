@@ -32,18 +32,18 @@ class Refusal(Exception):
     def __init__(self, status: int, message: str, **error: str) -> None:
         super().__init__(message)
         given = {"type": "invalid_request_error", "message": message, **error}
-        self.reply = Reply(status, {"error": given})
+        self.reply = StripeReply(status, {"error": given})
 
 
 @dataclass(frozen=True)
-class Reply:
+class StripeReply:
     status: int
     body: Json
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Sent:
+class StripeRequest:
     """One request as it came in."""
 
     method: str
@@ -66,14 +66,14 @@ class Stripe:
     """
 
     def __init__(self) -> None:
-        self.sent: list[Sent] = []
+        self.sent: list[StripeRequest] = []
         self.problems: list[str] = []
-        self.misbehave: list[Reply | Callable[[], None]] = []
+        self.misbehave: list[StripeReply | Callable[[], None]] = []
         self.loses_answers = False
-        self.before_changing: Callable[[Sent], None] = lambda _sent: None
+        self.before_changing: Callable[[StripeRequest], None] = lambda _sent: None
         self.rows: dict[str, dict[str, Json]] = {}
         self.made: list[dict[str, Json]] = []
-        self.remembered: dict[str, tuple[object, Reply]] = {}
+        self.remembered: dict[str, tuple[object, StripeReply]] = {}
         self._numbers = count(1)
         self._lock = threading.Lock()
 
@@ -90,25 +90,25 @@ class Stripe:
         return self.has("charge", **paid, **facts)
 
     @property
-    def changes(self) -> list[Sent]:
+    def changes(self) -> list[StripeRequest]:
         return [one for one in self.sent if one.method != "GET"]
 
-    def answer(self, sent: Sent) -> Reply | None:
+    def answer(self, sent: StripeRequest) -> StripeReply | None:
         """The reply to a request; None to hang up."""
         self.sent.append(sent)
         if self.misbehave:
             instead = self.misbehave.pop(0)
-            if isinstance(instead, Reply):
+            if isinstance(instead, StripeReply):
                 return instead
             instead()
             return None
         try:
-            reply = self._allowed(sent)
+            reply = self._check_and_answer(sent)
         except Refusal as refusal:
             reply = refusal.reply
         return None if self.loses_answers and sent.method != "GET" else reply
 
-    def _allowed(self, sent: Sent) -> Reply:
+    def _check_and_answer(self, sent: StripeRequest) -> StripeReply:
         if sent.headers.get("authorization") != f"Bearer {KEY}":
             raise Refusal(401, f"Invalid API Key provided: {KEY[:8]}****4242")
         operation, found = self._operation(sent)
@@ -118,14 +118,14 @@ class Stripe:
         with self._lock:
             return self._once(sent, operation, found)
 
-    def _operation(self, sent: Sent) -> tuple[Json, Mapping[str, str]]:
+    def _operation(self, sent: StripeRequest) -> tuple[Json, Mapping[str, str]]:
         for operation in OPERATIONS:
             match = re.match(operation["path"], sent.path)
             if match and operation["method"] == sent.method:
                 return operation, match.groupdict()
         raise self._problem(f"{sent.method} {sent.path} is no operation", 404)
 
-    def _judge(self, operation: Json, sent: Sent) -> None:
+    def _judge(self, operation: Json, sent: StripeRequest) -> None:
         if not VERSION.fullmatch(sent.headers.get("stripe-version", "")):
             raise self._problem("no version is named")
         if bool(sent.key) != (sent.method == "POST"):
@@ -148,20 +148,20 @@ class Stripe:
         self.problems.append(message)
         return Refusal(status, message)
 
-    def _once(self, sent: Sent, operation: Json, found: Mapping[str, str]) -> Reply:
+    def _once(self, sent: StripeRequest, operation: Json, found: Mapping[str, str]) -> StripeReply:
         whole = (sent.method, sent.path, tuple(sorted(sent.form.items())))
         if sent.key in self.remembered:
             before, reply = self.remembered[sent.key]
             if before != whole:
                 reported = "Keys for idempotent requests can only be used with the same parameters."
                 raise Refusal(400, reported, type="idempotency_error")
-            return Reply(reply.status, reply.body, {"Idempotent-Replayed": "true"})
-        reply = Reply(200, self._done(sent, operation, found))
+            return StripeReply(reply.status, reply.body, {"Idempotent-Replayed": "true"})
+        reply = StripeReply(200, self._perform(sent, operation, found))
         if sent.key:
             self.remembered[sent.key] = (whole, reply)
         return reply
 
-    def _done(self, sent: Sent, operation: Json, found: Mapping[str, str]) -> Json:
+    def _perform(self, sent: StripeRequest, operation: Json, found: Mapping[str, str]) -> Json:
         if operation["answers"] == "balance":
             return SAMPLES["balance"]
         if operation["answers"] == "refund":
@@ -214,20 +214,20 @@ def serving(port: int = 0) -> Iterator[tuple[Stripe, str]]:
 
 
 def _handler(stripe: Stripe) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class StripeHandler(BaseHTTPRequestHandler):
         def _serve(self) -> None:
             url = urlsplit(self.path)
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             form = dict(parse_qsl(body, keep_blank_values=True))
             headers = {name.lower(): value for name, value in self.headers.items()}
             query = dict(parse_qsl(url.query))
-            reply = stripe.answer(Sent(self.command, url.path, query, form, headers))
+            reply = stripe.answer(StripeRequest(self.command, url.path, query, form, headers))
             if reply is None:
                 self.close_connection = True
                 return
             self._send(reply)
 
-        def _send(self, reply: Reply) -> None:
+        def _send(self, reply: StripeReply) -> None:
             raw = isinstance(reply.body, bytes)
             body = reply.body if raw else json.dumps(reply.body).encode()
             self.send_response_only(reply.status)
@@ -242,4 +242,4 @@ def _handler(stripe: Stripe) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  inherited
             """Keep the terminal quiet."""
 
-    return Handler
+    return StripeHandler

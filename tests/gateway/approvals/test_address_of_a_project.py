@@ -19,7 +19,7 @@ def test_a_write_waits_and_its_token_reads_the_decision(grant: Grant) -> None:
     token = mcp_tokens.issue(
         grant.user, grant.organization, path, name="Laptop", days=0, address=""
     ).secret
-    mcp = project_rows.client(path, token).at(Revision.V2024_11_05)
+    mcp = project_rows.client(path, token).with_revision(Revision.V2024_11_05)
 
     pending = mcp.call("delete_user", {"id": "a/b"}).facts
 

@@ -22,7 +22,7 @@ ROUNDS = 4
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def at_once(*actions: Callable[[], Any]) -> list[Any]:
+def run_at_once(*actions: Callable[[], Any]) -> list[Any]:
     start = Barrier(len(actions))
 
     def act(action: Callable[[], Any]) -> Any:
@@ -54,11 +54,11 @@ def test_n02_the_same_call_24_times_at_once_is_one_request_and_one_execution(
     project: ReviewedProject,
 ) -> None:
     first, second = approvers(project)
-    replies = at_once(*[project.call] * 24)
+    replies = run_at_once(*[project.call] * 24)
     row = ApprovalRequest.objects.get()
     assert {reply.facts["requestId"] for reply in replies} == {str(row.pk)}
     decided = [approving(first, row), approving(second, row)]
-    *pages, last = at_once(*decided, *[project.call] * 4, project.call)
+    *pages, last = run_at_once(*decided, *[project.call] * 4, project.call)
     assert pages[:2] == [302, 302]
     assert last.status == 200
     row.refresh_from_db()
@@ -71,14 +71,14 @@ def test_calls_at_once_file_no_more_requests_than_may_be_open(
 ) -> None:
     monkeypatch.setattr("approvals.requests.MAX_OPEN_REQUESTS", 3)
     project.rule("*", "require_approval")
-    at_once(*[partial(project.call, WRITE, name=f"Ada {number}") for number in range(12)])
+    run_at_once(*[partial(project.call, WRITE, name=f"Ada {number}") for number in range(12)])
     assert ApprovalRequest.objects.count() == 3
 
 
 def test_two_approvers_at_once_are_one_execution(project: ReviewedProject) -> None:
     desks = approvers(project)
     row = project.request()
-    assert at_once(*(approving(desk, row) for desk in desks)) == [302, 302]
+    assert run_at_once(*(approving(desk, row) for desk in desks)) == [302, 302]
     row.refresh_from_db()
     assert (row.status, project.executed) == ("done", [{"name": "Ada"}])
 
@@ -102,7 +102,7 @@ def test_an_approval_and_a_change_at_once_end_in_one_state(
             "policy": lambda: Project.objects.get().rules.update(effect="deny"),
             "version": lambda number=number: Project.objects.update(version=2 + number),
         }
-        at_once(approving(desk, row), changes[change])
+        run_at_once(approving(desk, row), changes[change])
     made = [each["name"] for each in project.executed]
     assert len(set(made)) == len(made)
     for row in rows:

@@ -43,7 +43,7 @@ def run_after_a_minute(settings: Any) -> Callable[[], int]:
 
 
 @pytest.fixture
-def refused(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def refused_addresses(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Addresses that the mail server refuses."""
     addresses: set[str] = set()
     send = EmailBackend.send_messages
@@ -67,12 +67,12 @@ def addresses() -> list[str]:
 
 
 def test_a_refused_address_keeps_no_mail_from_the_others_and_repeats_none(
-    project: ReviewedProject, run_after_a_minute: Callable[[], int], refused: set[str]
+    project: ReviewedProject, run_after_a_minute: Callable[[], int], refused_addresses: set[str]
 ) -> None:
     people = [project.member(name) for name in ("abe", "bo", "cy", "dee")]
     project.rule(WRITE, "require_approval").approvers.add(*people)
     project.request(WRITE, name="Grace")
-    refused |= {"bo@example.com", "cy@example.com"}
+    refused_addresses |= {"bo@example.com", "cy@example.com"}
     assert [run_after_a_minute() for _ in range(4)] == [2, 0, 0, 0]
     assert sorted(addresses()) == ["abe@example.com", "dee@example.com"]
     failed = OutgoingMail.objects.filter(state="failed")
@@ -172,7 +172,7 @@ def test_who_joins_a_group_later_is_mailed_then(
 def test_people_of_other_organizations_are_not_mailed(
     project: ReviewedProject, run_after_a_minute: Callable[[], int]
 ) -> None:
-    stranger = grants.granted().user
+    stranger = grants.make_grant().user
     rule = project.rule(WRITE, "require_approval", approver_roles=[*Role])
     rule.approvers.add(stranger, project.member("own"))
     project.request(WRITE, name="Grace")

@@ -28,13 +28,13 @@ from oauth import mcp_tokens
 from tests.drivers import grants, in_process_server, project_rows
 from tests.drivers.app_client import SHOWS_APPS
 from tests.drivers.billing import browser_of
-from tests.drivers.elicitation_client import in_session
+from tests.drivers.elicitation_client import start_session
 from tests.drivers.fake_vendors.site import Site, saying, serving
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
 from tests.drivers.shared_connection import wait_for_jobs
-from tests.gateway.approvals.test_approval_races import at_once
-from tests.tools_registry.test_asgi_process import until
+from tests.gateway.approvals.test_approval_races import run_at_once
+from tests.tools_registry.test_asgi_process import wait_until
 from tools_registry.endpoint.streams import listen_streams
 from workspace.models import Membership, Role, User
 
@@ -61,7 +61,7 @@ class Directory:
             user or self.grant.user, self.row.organization, self.path,
             name="Laptop", days=0, address="",
         ).secret  # fmt: skip
-        return project_rows.client(self.path, token).at(revision)
+        return project_rows.client(self.path, token).with_revision(revision)
 
     def decide(self, task_id: str, word: str = "approve", **form: str) -> int:
         status = browser_of(self.owner).post(f"/requests/{task_id}/{word}", form).status_code
@@ -151,7 +151,7 @@ def test_a_client_that_shows_apps_gets_the_card_of_the_request_with_its_task(
     assert card["url"].endswith(f"/requests/{shown['taskId']}")
     assert shown == plain
 
-    old = in_session(mcp, OLD, SHOWS_APPS)
+    old = start_session(mcp, OLD, SHOWS_APPS)
     task = call(old).result
     assert task["task"]["taskId"] == shown["taskId"]
     assert task["_meta"]["approval"] == card
@@ -171,7 +171,7 @@ def test_a_client_that_declares_nothing_gets_what_it_got_before(directory: Direc
         again = plain.request("tools/call", params)
         assert again.body == pending.body
     for revision in HANDSHAKE:
-        assert plain.at(revision).call(WAITS, {"id": "ada"}).facts == pending.facts
+        assert plain.with_revision(revision).call(WAITS, {"id": "ada"}).facts == pending.facts
 
 
 def test_a_call_that_needs_no_approval_is_answered_at_once(directory: Directory) -> None:
@@ -214,7 +214,7 @@ def test_the_name_header_of_a_task_may_be_absent_and_may_not_differ(directory: D
 @pytest.mark.parametrize("revision", [OLD, NEW])
 def test_nobody_else_has_the_task(directory: Directory, revision: Revision) -> None:
     task_id = task_of(directory.client(revision=revision))
-    elsewhere = grants.granted()
+    elsewhere = grants.make_grant()
     other = project_rows.project(elsewhere.organization, elsewhere.user)
     foreign = Directory(elsewhere, other, elsewhere.user, directory.site, f"/{other.pk}")
     sibling = project_rows.project(directory.grant.organization, directory.owner, name="Sibling")
@@ -348,7 +348,7 @@ def test_only_projects_announce_tasks_and_have_their_methods(directory: Director
     assert extensions == {EXTENSION: {}}
     params = {"capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     for revision in HANDSHAKE:
-        shaken = mcp.at(revision).request(
+        shaken = mcp.with_revision(revision).request(
             "initialize", {"protocolVersion": revision.value, **params}
         )
         announced = shaken.result["capabilities"]
@@ -356,23 +356,23 @@ def test_only_projects_announce_tasks_and_have_their_methods(directory: Director
         wanted: Any = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
         assert announced.get("tasks") == (wanted if revision is OLD else None)
         if revision is not OLD:
-            assert ask(mcp.at(revision), "get", "x").code == -32601
+            assert ask(mcp.with_revision(revision), "get", "x").code == -32601
 
     workspace = McpClient(directory.grant.token())
     for revision in Revision:
         for method in ("get", "update", "cancel", "list", "result"):
             named = {"taskId": str(uuid4()), "inputResponses": {}}
             extra = DECLARED if revision in MODERN else {}
-            gone = workspace.at(revision).request(f"tasks/{method}", {**named, **extra})
+            gone = workspace.with_revision(revision).request(f"tasks/{method}", {**named, **extra})
             assert gone.code == -32601
-    discovered = workspace.at(NEW).request("server/discover").result["capabilities"]
+    discovered = workspace.with_revision(NEW).request("server/discover").result["capabilities"]
     assert EXTENSION not in discovered.get("extensions", {})
 
 
 def test_the_alias_of_a_project_has_its_tasks(directory: Directory) -> None:
     mcp = directory.client()
     task_id = task_of(mcp)
-    alias = mcp.through(project_rows.to(f"/api/mcp{directory.path}"))
+    alias = mcp.with_transport(project_rows.path_transport(f"/api/mcp{directory.path}"))
     assert state(alias, task_id) == "working"
 
 
@@ -380,19 +380,21 @@ def test_the_alias_of_a_project_has_its_tasks(directory: Directory) -> None:
 
 
 def test_lists_say_which_tools_take_tasks(directory: Directory) -> None:
-    def listed(revision: Revision = OLD) -> Mapping[str, Any]:
+    def list_executions(revision: Revision = OLD) -> Mapping[str, Any]:
         tools = directory.client(revision=revision).request("tools/list").result["tools"]
         return {tool["name"]: tool.get("execution") for tool in tools}
 
-    assert listed() == {WAITS: {"taskSupport": "optional"}, RUNS: None}
-    assert listed(NEW) == listed(Revision.V2025_06_18) == {WAITS: None, RUNS: None}
+    assert list_executions() == {WAITS: {"taskSupport": "optional"}, RUNS: None}
+    assert (
+        list_executions(NEW) == list_executions(Revision.V2025_06_18) == {WAITS: None, RUNS: None}
+    )
     condition = {"pointer": "/id", "operator": "==", "value": "ada"}
     directory.rule("deny", conditions=[condition])
-    assert listed()[WAITS] == {"taskSupport": "optional"}
+    assert list_executions()[WAITS] == {"taskSupport": "optional"}
     directory.rule("allow", conditions=[{**condition, "value": "bob"}])
-    assert listed()[WAITS] is None
+    assert list_executions()[WAITS] is None
     directory.rule("require_approval", RUNS)
-    assert listed() == {WAITS: None, RUNS: {"taskSupport": "optional"}}
+    assert list_executions() == {WAITS: None, RUNS: {"taskSupport": "optional"}}
 
 
 def test_at_2025_11_25_a_client_asks_for_the_task_and_reads_its_result_apart(
@@ -449,15 +451,15 @@ def test_at_2025_11_25_a_call_that_asks_for_a_task_never_gets_a_result(
     assert wrong.code == UNKNOWN
     assert mcp.call(WAITS, {}).result["isError"] is True
 
-    def keyed(**extra: Any) -> Reply:
+    def call_with_key(**extra: Any) -> Reply:
         meta = {"_meta": {"idempotency_key": "one"}}
         params = {"name": WAITS, "arguments": {"id": "ada"}, **meta, **extra}
         return mcp.request("tools/call", params)
 
-    task_id = keyed(task={}).result["task"]["taskId"]
+    task_id = call_with_key(task={}).result["task"]["taskId"]
     directory.decide(task_id)
-    assert keyed().result["_meta"]["repeated"] is True  # kept for the key from here on
-    assert keyed(task={}).code == -32601
+    assert call_with_key().result["_meta"]["repeated"] is True  # kept for the key from here on
+    assert call_with_key(task={}).code == -32601
     assert len(directory.site.seen) == 1
 
 
@@ -496,7 +498,7 @@ def waiting_for_result(mcp: McpClient, task_id: str) -> Iterator[Future[Reply]]:
     """A client that waits for the result of a task on an open stream."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ask, mcp.asking_for_events(), "result", task_id)
-        until(lambda: not listen_streams.OPEN.is_idle)
+        wait_until(lambda: not listen_streams.OPEN.is_idle)
         yield waiting
 
 
@@ -529,7 +531,7 @@ def test_a_task_outlives_the_server_that_its_client_waits_at(directory: Director
     mcp = directory.client(revision=OLD)
     task_id = task_of(mcp)
     with waiting_for_result(mcp, task_id) as waiting:
-        in_process_server.served().end_streams()
+        in_process_server.get_server().end_streams()
         (answer,) = waiting.result(30).events
     assert "not undone" not in answer["error"]["message"]
     assert answer["error"]["data"]["reason"] == "temporarily_unavailable"
@@ -572,7 +574,7 @@ def test_who_waits_for_a_result_has_no_approvers_looked_up(
     with waiting_for_result(mcp, task_id) as waiting:
         monkeypatch.setattr(policies, "describe_approvers", descriptions)
         monkeypatch.setattr(ApprovalTasks, "find", looks)
-        until(lambda: looks.call_count > 3)
+        wait_until(lambda: looks.call_count > 3)
         assert not descriptions.called
         directory.decide(task_id)
         waiting.result(30)
@@ -597,20 +599,20 @@ def test_a_keyed_call_whose_result_was_read_from_its_task_is_made_once_in_a_day(
     mcp, has_failed = directory.client(revision=revision), status == 500
     declared = DECLARED["_meta"] if revision is NEW else {}
 
-    def keyed(**params: Any) -> Any:
+    def call_with_key(**params: Any) -> Any:
         meta = {**declared, "idempotency_key": "one"}
         sent = {"name": WAITS, "arguments": {"id": "ada"}, "_meta": meta, **params}
         return mcp.request("tools/call", sent).result
 
     directory.site.usual = saying({"deleted": not has_failed}, status)
-    created = keyed() if revision is NEW else keyed(task={})["task"]
+    created = call_with_key() if revision is NEW else call_with_key(task={})["task"]
     directory.decide(created["taskId"])
     ask(mcp, "get" if revision is NEW else "result", created["taskId"])
     ended_at = ApprovalRequest.objects.get().ended_at
     assert ended_at is not None
     for age in (timedelta(minutes=16), timedelta(hours=23)):
         with time_machine.travel(ended_at + age):
-            again = keyed()
+            again = call_with_key()
             page = browser_of(directory.owner).get(f"/requests/{created['taskId']}")
         assert again["isError"] is has_failed
         if not has_failed:
@@ -646,7 +648,7 @@ def test_of_an_approval_and_a_cancellation_at_once_one_takes_effect(directory: D
         approve = partial(browser_of(directory.owner).post, f"/requests/{task_id}/approve")
         statuses = [
             answer.status if isinstance(answer, Reply) else answer.status_code
-            for answer in at_once(approve, cancel, cancel)
+            for answer in run_at_once(approve, cancel, cancel)
         ]
         assert statuses == [302, 200, 200]
         ended = (state(mcp, task_id), ApprovalRequest.objects.get(pk=task_id).status)

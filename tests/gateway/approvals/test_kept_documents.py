@@ -13,7 +13,7 @@ from tests.gateway import shop
 
 
 @pytest.fixture(autouse=True)
-def _kept(settings: Any) -> None:
+def _two_kept_documents(settings: Any) -> None:
     settings.HALO_GATEWAY_KEPT_DOCUMENTS = 2
 
 

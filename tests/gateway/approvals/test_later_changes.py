@@ -124,10 +124,10 @@ def test_n20_admins_decide_a_request_that_is_older_than_kept_rules(
     assert approve(project.member("boss", Role.ADMIN), row) == 302
 
 
-def keyed(project: ReviewedProject, **arguments: Any) -> Any:
+def call_with_key(project: ReviewedProject, **arguments: Any) -> Any:
     """The result of a call with one idempotency key."""
     meta = {"idempotency_key": "one"}
-    client = project.mcp.at(Revision.V2025_11_25)
+    client = project.mcp.with_revision(Revision.V2025_11_25)
     return client.call(WRITE, arguments or {"name": "Ada"}, meta=meta).result
 
 
@@ -137,16 +137,16 @@ def import_again(project: ReviewedProject) -> None:
 
 def test_a_key_finds_its_request_after_the_document_has_changed(project: ReviewedProject) -> None:
     assert project.row.owner is not None
-    first = keyed(project)["structuredContent"]["requestId"]
+    first = call_with_key(project)["structuredContent"]["requestId"]
     import_again(project)
-    assert keyed(project)["structuredContent"]["requestId"] == first
+    assert call_with_key(project)["structuredContent"]["requestId"] == first
     # The request is of the earlier document: nothing is sent, and the call is requested again.
     assert approve(project.row.owner, ApprovalRequest.objects.get(pk=first)) == 302
-    second = keyed(project)["structuredContent"]["requestId"]
+    second = call_with_key(project)["structuredContent"]["requestId"]
     assert (second != first, project.executed) == (True, [])
     assert approve(project.row.owner, ApprovalRequest.objects.get(pk=second)) == 302
     import_again(project)
-    assert keyed(project)["_meta"]["repeated"] is True
+    assert call_with_key(project)["_meta"]["repeated"] is True
     assert (ApprovalRequest.objects.count(), project.executed) == (2, [{"name": "Ada"}])
 
 
@@ -155,10 +155,10 @@ def test_a_key_is_refused_for_other_arguments_while_its_request_answers_calls(
     project: ReviewedProject, *, is_executed: bool
 ) -> None:
     assert project.row.owner is not None
-    keyed(project)
+    call_with_key(project)
     if is_executed:
         approve(project.row.owner, ApprovalRequest.objects.get())
-    refused = keyed(project, name="Bob")
+    refused = call_with_key(project, name="Bob")
     assert refused["isError"] is True
     assert "used for a call with other arguments" in refused["content"][0]["text"]
     assert ApprovalRequest.objects.count() == 1
@@ -168,17 +168,17 @@ def test_a_key_is_refused_for_other_arguments_while_its_request_answers_calls(
 def test_a_key_is_refused_for_a_value_of_another_type(
     project: ReviewedProject, other: object
 ) -> None:
-    keyed(project, name="Ada", address={"n": 1})
-    refused = keyed(project, name="Ada", address={"n": other})
+    call_with_key(project, name="Ada", address={"n": 1})
+    refused = call_with_key(project, name="Ada", address={"n": other})
     assert "used for a call with other arguments" in refused["content"][0]["text"]
-    again = keyed(project, address={"n": 1}, name="Ada")
+    again = call_with_key(project, address={"n": 1}, name="Ada")
     assert again["structuredContent"]["status"] == "PENDING_APPROVAL"
     assert ApprovalRequest.objects.count() == 1
 
 
 def request_again(project: ReviewedProject, token: str, **arguments: Any) -> Any:
     """The result of the keyed call through another connection."""
-    client = project.mcp.holding(token).at(Revision.V2025_11_25)
+    client = project.mcp.holding(token).with_revision(Revision.V2025_11_25)
     return client.call(WRITE, arguments or {"name": "Ada"}, meta={"idempotency_key": "one"}).result
 
 
@@ -186,7 +186,7 @@ def test_a_key_finds_the_request_of_another_connection_of_the_person(
     project: ReviewedProject,
 ) -> None:
     assert project.row.owner is not None
-    first = keyed(project)["structuredContent"]["requestId"]
+    first = call_with_key(project)["structuredContent"]["requestId"]
     token = project.grant.another().token()
     assert request_again(project, token)["structuredContent"]["requestId"] == first
     refused = request_again(project, token, name="Bob")
@@ -198,9 +198,9 @@ def test_a_key_finds_the_request_of_another_connection_of_the_person(
 
 def test_a_key_finds_no_request_of_another_person(project: ReviewedProject) -> None:
     other = project.member("other", Role.ADMIN)
-    keyed(project)
+    call_with_key(project)
     ApprovalRequest.objects.update(user_id=str(other.pk), authorization_id=str(ids.uuid7()))
-    second = keyed(project)["structuredContent"]
+    second = call_with_key(project)["structuredContent"]
     assert second["status"] == "PENDING_APPROVAL"
     theirs = ApprovalRequest.objects.get(user_id=str(other.pk))
     assert (theirs.status, ApprovalRequest.objects.count()) == ("pending", 2)
@@ -210,7 +210,7 @@ def test_a_key_finds_no_request_of_another_person(project: ReviewedProject) -> N
 def test_a_key_files_a_request_in_place_of_one_whose_connection_has_ended(
     project: ReviewedProject,
 ) -> None:
-    first = keyed(project)["structuredContent"]["requestId"]
+    first = call_with_key(project)["structuredContent"]["requestId"]
     project.grant.revoke()
     second = request_again(project, project.grant.another().token())["structuredContent"]
     assert second["requestId"] != first

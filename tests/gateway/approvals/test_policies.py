@@ -319,11 +319,11 @@ def test_tools_with_the_same_rules_share_the_comparison_of_a_move(
     compared: list[Step] = []
     is_laxer_than = Step.is_laxer_than
 
-    def counted(step: Step, other: Step) -> bool:
+    def note_comparison(step: Step, other: Step) -> bool:
         compared.append(step)
         return is_laxer_than(step, other)
 
-    with patch.object(Step, "is_laxer_than", counted):
+    with patch.object(Step, "is_laxer_than", note_comparison):
         asked = send(admin, page(project, f"/{second.pk}/move"), {"to": "up"})
     opened = [one.name for one in asked.context["opened"]]
     assert opened == sorted([READ, WRITE, REMOVE, *names])

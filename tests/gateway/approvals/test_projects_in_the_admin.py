@@ -63,7 +63,7 @@ def test_a_name_that_another_project_has_is_an_error_of_the_form(
     place, owner = project.grant.organization, project.row.owner
     assert owner is not None
     project_rows.project(place, owner, name="Taken")
-    project_rows.project(grants.granted().organization, owner, name="Taken elsewhere")
+    project_rows.project(grants.make_grant().organization, owner, name="Taken elsewhere")
     sent = {
         "name": "Taken",
         "owner": owner.pk,

@@ -21,7 +21,7 @@ from gateway import tasks
 from gateway.models import ApproverGroup
 from tests.drivers import grants
 from tests.drivers.billing import browser_of
-from tests.drivers.reviewed_project import REMOVE, WRITE, ReviewedProject, reviewed
+from tests.drivers.reviewed_project import REMOVE, WRITE, ReviewedProject, open_reviewed_project
 from workspace.models import Organization, Role
 from workspace.tasks import send_mails
 
@@ -55,17 +55,23 @@ def test_the_lists_have_the_requests_of_each_person(project: ReviewedProject) ->
     row = project.request()
     link = f'href="/requests/{row.pk}"'
 
-    def listed(client: Client) -> list[str]:
+    def sections_with_request(client: Client) -> list[str]:
         page = client.get("/requests").content.decode()
         sections = re.findall(r'<section[^>]*id="([a-z-]+)".*?</section>', page, re.DOTALL)
         texts = re.findall(r"<section.*?</section>", page, re.DOTALL)
         return [name for name, text in zip(sections, texts, strict=True) if link in text]
 
     requester, owner = browser_of(project.grant.user), project.owner()
-    assert (listed(requester), listed(owner)) == (["mine"], ["to-decide"])
-    assert listed(browser_of(project.member("member"))) == []
+    assert (sections_with_request(requester), sections_with_request(owner)) == (
+        ["mine"],
+        ["to-decide"],
+    )
+    assert sections_with_request(browser_of(project.member("member"))) == []
     owner.post(f"/requests/{row.pk}/reject", {"note": "No."})
-    assert (listed(requester), listed(owner)) == (["mine"], ["decided"])
+    assert (sections_with_request(requester), sections_with_request(owner)) == (
+        ["mine"],
+        ["decided"],
+    )
     assert Client().get("/requests").status_code == 302
 
 
@@ -78,20 +84,20 @@ def test_the_lists_are_filtered_by_project_status_and_tool(project: ReviewedProj
     ApprovalRequest.objects.filter(pk=rows["late"].pk).update(expires_at=timezone.now())
     requester = browser_of(project.grant.user)
 
-    def listed(browser: Client, **wanted: str) -> set[str]:
+    def shown_names(browser: Client, **wanted: str) -> set[str]:
         page = browser.get("/requests", wanted).content.decode()
         return {name for name, row in rows.items() if f'href="/requests/{row.pk}"' in page}
 
-    assert listed(requester, project=project.row.pk) == {"waits", "removes", "late"}
-    assert listed(requester, tool=REMOVE[1:].upper()) == {"removes"}
-    assert listed(requester, status="expired") == {"late"}
-    assert listed(requester, status="pending", tool=WRITE) == {"waits"}
+    assert shown_names(requester, project=project.row.pk) == {"waits", "removes", "late"}
+    assert shown_names(requester, tool=REMOVE[1:].upper()) == {"removes"}
+    assert shown_names(requester, status="expired") == {"late"}
+    assert shown_names(requester, status="pending", tool=WRITE) == {"waits"}
     # Those to decide all wait, whatever status the filter has.
-    assert listed(project.owner(), status="expired", tool=WRITE) == {"waits"}
+    assert shown_names(project.owner(), status="expired", tool=WRITE) == {"waits"}
     for unknown in ({"project": "prj_of_others"}, {"status": "<b>"}):
         page = requester.get("/requests", unknown).content.decode()
         assert "Select a valid choice" in page
-        assert listed(requester, **unknown) == {"waits", "removes", "late"}
+        assert shown_names(requester, **unknown) == {"waits", "removes", "late"}
 
 
 def test_a_person_reads_only_requests_that_concern_them(
@@ -104,7 +110,7 @@ def test_a_person_reads_only_requests_that_concern_them(
         assert read(client, row).status_code == 200
     assert "Approve</button>" not in read(admin, row).content.decode()
     assert "You made this request" not in read(browser_of(project.grant.user), row).content.decode()
-    for client in (browser_of(project.member("member")), browser_of(grants.granted().user)):
+    for client in (browser_of(project.member("member")), browser_of(grants.make_grant().user)):
         assert read(client, row).status_code == 404
         assert read(client, row, **JSON).status_code == 404
     assert read(Client(), row).status_code == 302
@@ -126,7 +132,7 @@ def test_a_program_reads_the_status_with_a_credential_of_the_grant_that_made_it(
     assert waiting.json() == {"requestId": str(row.pk), "status": "PENDING_APPROVAL"}
     assert waiting["Cache-Control"] == "no-store"
     assert read(project.owner(), row, **JSON).json()["status"] == "PENDING_APPROVAL"
-    foreign = grants.granted().token()
+    foreign = grants.make_grant().token()
     unknown = client.get(
         "/requests/00000000-0000-7000-8000-000000000000",
         headers={"Authorization": f"Bearer {token}"},
@@ -219,7 +225,7 @@ def test_requests_of_another_organization_take_no_room(
 ) -> None:
     monkeypatch.setattr("approvals.requests.MAX_OPEN_REQUESTS", 1)
     monkeypatch.setattr("approvals.requests.MAX_OPEN_OF_ORGANIZATION", 1)
-    with reviewed(grants.granted()) as other:
+    with open_reviewed_project(grants.make_grant()) as other:
         elsewhere = other.request()
         # Of the same person, who is a member of both.
         ApprovalRequest.objects.filter(pk=elsewhere.pk).update(user_id=project.grant.user.pk)
@@ -336,7 +342,7 @@ def test_approvers_are_sent_one_mail_for_a_new_request(
 
 def test_a_request_of_another_organization_is_unknown(project: ReviewedProject) -> None:
     row = project.request()
-    with reviewed(grants.granted()) as other:
+    with open_reviewed_project(grants.make_grant()) as other:
         assert read(other.owner(), row).status_code == 404
         assert other.owner().post(f"/requests/{row.pk}/approve").status_code == 404
     row.refresh_from_db()

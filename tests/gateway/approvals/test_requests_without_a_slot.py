@@ -28,13 +28,13 @@ from tests.drivers.mcp import McpClient
 from tests.drivers.reviewed_project import ReviewedProject
 from tests.drivers.shared_connection import wait_for_jobs
 from tests.gateway import shop
-from tests.gateway.test_full_pools import held, upstream_of
+from tests.gateway.test_full_pools import hold_calls, upstream_of
 from tools_registry.vendors import slots
 from workspace.models import Membership, Role, User
 
 
 @dataclass(frozen=True)
-class Desk:
+class ApproverDesk:
     """A project whose writes wait, a client of a member, and the browser of an approver."""
 
     project: Project
@@ -58,26 +58,26 @@ class Desk:
 
 
 @pytest.fixture
-def desk(grant: Grant, site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def desk(grant: Grant, site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApproverDesk]:
     slots.get_process_slots.cache_clear()
     monkeypatch.setattr(slots, "MAX_WAIT_SECONDS", 0.1)
     owner = User.objects.create_user("approver@example.com")
     Membership.objects.create(user=owner, organization=grant.organization, role=Role.ADMIN)
-    project = shop.created(grant, site, policy="default")
+    project = shop.create_project(grant, site, policy="default")
     Project.objects.filter(pk=project.pk).update(owner=owner)
     path = f"/{project.pk}"
     token = mcp_tokens.issue(
         grant.user, grant.organization, path, name="Laptop", days=0, address=""
     ).secret
-    yield Desk(project, project_rows.client(path, token), browser_of(owner), site)
+    yield ApproverDesk(project, project_rows.client(path, token), browser_of(owner), site)
     slots.get_process_slots.cache_clear()
 
 
 def test_an_approved_request_without_a_slot_stays_approved_and_is_executed_later(
-    desk: Desk,
+    desk: ApproverDesk,
 ) -> None:
     row = desk.request(title="Wax")
-    with held(upstream_of(desk.project)):
+    with hold_calls(upstream_of(desk.project)):
         desk.approve(row)
         assert desk.status(row) == {"requestId": str(row.pk), "status": "APPROVED"}
         assert (row.execution_state, row.sent_at, desk.site.seen) == ("queued", None, [])
@@ -95,7 +95,7 @@ def test_an_approved_request_without_a_slot_stays_approved_and_is_executed_later
 
 
 def test_a_request_that_lost_the_database_before_it_was_sent_stays_approved(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: ApproverDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row, lost = desk.request(title="Wax"), [OperationalError("the connection is closed")]
     applied = credentials.select_authentication
@@ -114,7 +114,7 @@ def test_a_request_that_lost_the_database_before_it_was_sent_stays_approved(
 
 
 def test_a_request_that_cannot_be_sent_fails_and_its_outcome_is_known(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: ApproverDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = desk.request(title="Wax")
 
@@ -132,7 +132,7 @@ def test_a_request_that_cannot_be_sent_fails_and_its_outcome_is_known(
 
 @pytest.mark.parametrize(("code", "stored"), [(302, "unknown"), (303, "unknown"), (308, "failed")])
 def test_an_approved_write_that_is_redirected_has_failed_and_names_the_address(
-    desk: Desk, code: int, stored: str
+    desk: ApproverDesk, code: int, stored: str
 ) -> None:
     row = desk.request(title="Wax")
     desk.site.script(sites.sending(b"", code, {"Location": "https://moved.example/v2/items"}))

@@ -42,7 +42,7 @@ class Held(list[dict[str, Any]]):
 
 
 @pytest.fixture
-def held(project: ReviewedProject) -> Iterator[Held]:
+def held_calls(project: ReviewedProject) -> Iterator[Held]:
     calls = Held()
     project.executed = calls
     yield calls
@@ -70,23 +70,25 @@ def approve(desk: Client, row: ApprovalRequest) -> str:
     return str(page.content.decode())
 
 
-def test_u10_an_approval_answers_while_its_call_runs(project: ReviewedProject, held: Held) -> None:
+def test_u10_an_approval_answers_while_its_call_runs(
+    project: ReviewedProject, held_calls: Held
+) -> None:
     row, desk = project.request(), project.owner()
     page = approve(desk, row)
     assert "Approved. The operation is being executed." in page
     assert 'data-live="running-' in page
-    assert held.begun.acquire(timeout=TIMEOUT)
+    assert held_calls.begun.acquire(timeout=TIMEOUT)
     client = desk.get(f"/requests/{row.pk}", headers={"Accept": "application/json"})
     assert client.json()["status"] == "APPROVED"
-    held.released.set()
+    held_calls.released.set()
     wait_for_jobs()
     assert 'data-live=""' in desk.get(f"/requests/{row.pk}").content.decode()
     row.refresh_from_db()
-    assert (row.status, held) == ("done", [{"name": "Ada"}])
+    assert (row.status, held_calls) == ("done", [{"name": "Ada"}])
 
 
 def test_u10_an_organization_runs_few_approvals_at_a_time_and_the_rest_after_them(
-    project: ReviewedProject, held: Held
+    project: ReviewedProject, held_calls: Held
 ) -> None:
     most = job_threads.OF_ORGANIZATION
     rows = [project.request(WRITE, name=f"person {number}") for number in range(most + 1)]
@@ -94,22 +96,22 @@ def test_u10_an_organization_runs_few_approvals_at_a_time_and_the_rest_after_the
     pages = [approve(desk, row) for row in rows]
     assert all("being executed" in page for page in pages)
     for _ in range(most):
-        assert held.begun.acquire(timeout=TIMEOUT)
+        assert held_calls.begun.acquire(timeout=TIMEOUT)
     rows[most].refresh_from_db()
     assert (rows[most].status, rows[most].execution_state) == ("running", "queued")
-    held.released.set()
+    held_calls.released.set()
     wait_for_jobs()
-    assert {each["name"] for each in held} == {row.arguments["name"] for row in rows}
+    assert {each["name"] for each in held_calls} == {row.arguments["name"] for row in rows}
     assert {*ApprovalRequest.objects.values_list("status", flat=True)} == {"done"}
 
 
 @pytest.fixture
-def without_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broker loses every message."""
     monkeypatch.setattr(queueing, "send", lambda *_message: None)
 
 
-@pytest.mark.usefixtures("without_messages")
+@pytest.mark.usefixtures("no_messages")
 def test_an_approval_whose_message_is_lost_is_executed_by_the_schedule(
     project: ReviewedProject,
 ) -> None:
@@ -122,7 +124,7 @@ def test_an_approval_whose_message_is_lost_is_executed_by_the_schedule(
     assert project.executed == [{"name": "Ada"}]
 
 
-@pytest.mark.usefixtures("without_messages")
+@pytest.mark.usefixtures("no_messages")
 def test_a_message_that_arrives_twice_is_one_execution(project: ReviewedProject) -> None:
     row, desk = project.request(), project.owner()
     approve(desk, row)
@@ -132,7 +134,7 @@ def test_a_message_that_arrives_twice_is_one_execution(project: ReviewedProject)
     assert project.executed == [{"name": "Ada"}]
 
 
-@pytest.mark.usefixtures("without_messages")
+@pytest.mark.usefixtures("no_messages")
 def test_the_worker_makes_the_checks_again(project: ReviewedProject) -> None:
     row, desk = project.request(), project.owner()
     approve(desk, row)
@@ -144,7 +146,7 @@ def test_the_worker_makes_the_checks_again(project: ReviewedProject) -> None:
     assert project.executed == []
 
 
-@pytest.mark.usefixtures("without_messages")
+@pytest.mark.usefixtures("no_messages")
 def test_an_approval_that_no_worker_executes_waits_for_a_decision_again(
     project: ReviewedProject,
 ) -> None:
@@ -164,7 +166,7 @@ def test_an_approval_that_no_worker_executes_waits_for_a_decision_again(
     assert project.executed == [{"name": "Ada"}]
 
 
-@pytest.mark.usefixtures("without_messages")
+@pytest.mark.usefixtures("no_messages")
 def test_an_execution_whose_process_was_killed_is_never_repeated(
     project: ReviewedProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,16 +213,16 @@ def test_the_outcome_of_an_approval_survives_the_database(
     assert row.result["content"][0]["text"] == "made Ada"
 
 
-def test_u10_the_admin_shows_that_a_call_runs(project: ReviewedProject, held: Held) -> None:
+def test_u10_the_admin_shows_that_a_call_runs(project: ReviewedProject, held_calls: Held) -> None:
     row, desk = project.request(), project.owner()
     approve(desk, row)
-    assert held.begun.acquire(timeout=TIMEOUT)
+    assert held_calls.begun.acquire(timeout=TIMEOUT)
     row.refresh_from_db()
     root = project.member("root", Role.ADMIN)
     root.is_superuser = root.is_staff = True
     root.save()
     address = page_url("approvals_approvalrequest_change", row.pk)
     assert 'data-live="running-begun"' in browser_of(root).get(address).content.decode()
-    held.released.set()
+    held_calls.released.set()
     wait_for_jobs()
     assert 'data-live=""' in browser_of(root).get(address).content.decode()

@@ -64,7 +64,9 @@ def test_n01_a_write_waits_with_the_pending_result_of_the_document(
         f"{project.row.owner.email}. Repeat this call with the same arguments to get the "
         'decision and the result."}'
     )
-    modern = project.mcp.at(Revision.V2025_06_18).call(WRITE, {"name": "Ada", "password": "p"})
+    modern = project.mcp.with_revision(Revision.V2025_06_18).call(
+        WRITE, {"name": "Ada", "password": "p"}
+    )
     assert modern.result["structuredContent"] == json.loads(block["text"])
     assert (last_call().outcome, last_call().reason) == ("pending_approval", "approval_required")
     assert project.executed == [{"name": "Ada"}]
@@ -106,7 +108,7 @@ def test_a_repeated_result_is_marked_and_another_idempotency_key_means_another_c
     def create(key: str = "", revision: Revision = Revision.V2025_11_25) -> Any:
         meta = {"_meta": {"idempotency_key": key}} if key else {}
         params = {"name": WRITE, "arguments": {"name": "Ada"}, **meta}
-        return project.mcp.at(revision).request("tools/call", params)
+        return project.mcp.with_revision(revision).request("tools/call", params)
 
     pending = create()
     assert "repeated" not in pending.result.get("_meta", {})
@@ -165,7 +167,7 @@ def test_an_executed_request_answers_the_same_call_for_a_quarter_of_an_hour(
     assert last_call().detail == f"approval request {row.pk}"
     assert project.executed == [{"name": "Ada"}]
     # The result is that of the grant that made the request.
-    other = grants.granted()
+    other = grants.make_grant()
     Authorization.objects.filter(pk=other.authorization.pk).update(
         organization=project.grant.organization,
         membership=project.row.owner.memberships.get(),
@@ -185,7 +187,7 @@ def test_a_rejected_request_answers_the_same_call_with_its_reason(
     assert (state(row), row.note) == ("declined", "Not on a Friday.")
     assert "The request was rejected. Reason: Not on a Friday." in project.call().error["message"]
     assert (last_call().outcome, last_call().reason) == ("refused", "approval_rejected")
-    newer = project.mcp.at(Revision.V2025_11_25).call(WRITE, {"name": "Ada"}).result
+    newer = project.mcp.with_revision(Revision.V2025_11_25).call(WRITE, {"name": "Ada"}).result
     assert newer["isError"] is True
     assert "Not on a Friday." in newer["content"][0]["text"]
     assert ApprovalRequest.objects.count() == 1
@@ -336,11 +338,11 @@ def test_n20_a_rule_that_is_deleted_while_a_call_is_decided_does_not_decide_it(
     Project.objects.update(writes=Effect.DENY)
     kept_rule = policies.kept_rule
 
-    def deleted_before(*given: Any) -> Any:
+    def delete_and_keep(*given: Any) -> Any:
         PolicyRule.objects.filter(pk=rule.pk).delete()
         return kept_rule(*given)
 
-    with patch.object(policies, "kept_rule", deleted_before):
+    with patch.object(policies, "kept_rule", delete_and_keep):
         project.call(WRITE, name="Ada")
     assert (last_call().outcome, last_call().reason) == ("refused", "policy_denied")
     assert not ApprovalRequest.objects.exists()

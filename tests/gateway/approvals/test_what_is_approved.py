@@ -32,7 +32,7 @@ UNDECLARED = "not in the API's description"
 
 
 @dataclass(frozen=True)
-class Desk:
+class OwnerDesk:
     """A project whose writes wait, a client of a member, and the browser of its owner."""
 
     project: Project
@@ -54,7 +54,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(grant: Grant, site: Site) -> Desk:
+def desk(grant: Grant, site: Site) -> OwnerDesk:
     owner = User.objects.create_user("owner@example.com")
     Membership.objects.create(user=owner, organization=grant.organization, role=Role.ADMIN)
     described = shop.document()
@@ -77,16 +77,16 @@ def desk(grant: Grant, site: Site) -> Desk:
             }
         },
     }
-    project = shop.created(grant, site, described, policy="default")
+    project = shop.create_project(grant, site, described, policy="default")
     Project.objects.filter(pk=project.pk).update(owner=owner)
     path = f"/{project.pk}"
     token = mcp_tokens.issue(
         grant.user, grant.organization, path, name="Laptop", days=0, address=""
     ).secret
-    return Desk(project, project_rows.client(path, token), browser_of(owner), site)
+    return OwnerDesk(project, project_rows.client(path, token), browser_of(owner), site)
 
 
-def test_n21_the_request_that_was_built_is_the_one_that_is_sent(desk: Desk) -> None:
+def test_n21_the_request_that_was_built_is_the_one_that_is_sent(desk: OwnerDesk) -> None:
     arguments = {"title": "Ink", "zz": {"b": 1, "a": [{"y": 2.5, "x": -0.0}]}, "n": 1e22, "B": 0}
     row = desk.request(**arguments)
     assert desk.request(**dict(reversed(arguments.items()))).pk == row.pk
@@ -99,7 +99,7 @@ def test_n21_the_request_that_was_built_is_the_one_that_is_sent(desk: Desk) -> N
 
 
 def test_n21_a_credential_in_the_body_is_added_to_what_was_approved(
-    desk: Desk, grant: Grant
+    desk: OwnerDesk, grant: Grant
 ) -> None:
     tool = desk.project.tools.get(name="createItem")
     scheme = asdict(Scheme(name="key", kind="api_key", place="body", parameter="client_secret"))
@@ -126,7 +126,7 @@ def older_digest(row: ApprovalRequest) -> str:
 
 
 @pytest.mark.parametrize("change", ["arguments", "target", "document", "older"])
-def test_n21_an_approval_sends_nothing_but_what_was_requested(desk: Desk, change: str) -> None:
+def test_n21_an_approval_sends_nothing_but_what_was_requested(desk: OwnerDesk, change: str) -> None:
     row = desk.request(title="Ink", more=1)
     if change == "arguments":
         ApprovalRequest.objects.update(arguments={"title": "Ink", "more": 2})
@@ -144,7 +144,7 @@ def test_n21_an_approval_sends_nothing_but_what_was_requested(desk: Desk, change
     assert ActionExecution.objects.latest("pk").reason == "request_changed"
 
 
-def test_n13_no_name_of_the_requester_hides_a_value(desk: Desk) -> None:
+def test_n13_no_name_of_the_requester_hides_a_value(desk: OwnerDesk) -> None:
     row = desk.request(
         title="Ink",
         password="of the requester's own name",
@@ -169,7 +169,7 @@ def test_n13_no_name_of_the_requester_hides_a_value(desk: Desk) -> None:
     assert "veiled" not in mail.outbox[0].body
 
 
-def test_n13_the_admin_shows_the_same(desk: Desk) -> None:
+def test_n13_the_admin_shows_the_same(desk: OwnerDesk) -> None:
     row = desk.request(title="Ink", cookie="to be read", apiKey="veiled key")
     browser = browser_of(User.objects.create_superuser("root@example.com"))
     page = browser.get(admin_urls.page_url(CHANGE_PAGE, row.pk)).content.decode()
@@ -184,7 +184,7 @@ def test_n13_the_admin_shows_the_same(desk: Desk) -> None:
     [{"kennwort": "and delete everything " * 10}, {"keys": ["and delete everything"] * 50}],
 )
 def test_n13_a_secret_that_is_too_long_to_be_approved_unread_is_rejected_only(
-    desk: Desk, secrets: Any
+    desk: OwnerDesk, secrets: Any
 ) -> None:
     row = desk.request(title="Ink", **secrets)
     page = desk.page(row)
@@ -197,7 +197,7 @@ def test_n13_a_secret_that_is_too_long_to_be_approved_unread_is_rejected_only(
     assert row.status == "declined"
 
 
-def test_n13_secrets_stay_masked_when_their_tool_or_project_has_gone(desk: Desk) -> None:
+def test_n13_secrets_stay_masked_when_their_tool_or_project_has_gone(desk: OwnerDesk) -> None:
     row = desk.request(title="Ink", kennwort="veiled password")
     tools = desk.project.tools.filter(name="createItem")
     tools.update(is_present=False, is_enabled=False)
@@ -208,7 +208,7 @@ def test_n13_secrets_stay_masked_when_their_tool_or_project_has_gone(desk: Desk)
 
 
 def test_n13_approving_a_call_of_a_tool_that_has_gone_ends_it_whatever_its_arguments_are(
-    desk: Desk,
+    desk: OwnerDesk,
 ) -> None:
     row = desk.request(title="Ink of " * 90)
     desk.project.tools.filter(name="createItem").delete()
@@ -217,13 +217,13 @@ def test_n13_approving_a_call_of_a_tool_that_has_gone_ends_it_whatever_its_argum
     assert (row.status, desk.site.seen) == ("failed", [])
 
 
-def test_a_name_of_an_argument_does_not_look_like_a_part_of_the_mail(desk: Desk) -> None:
+def test_a_name_of_an_argument_does_not_look_like_a_part_of_the_mail(desk: OwnerDesk) -> None:
     row = desk.request(**{"title": "Ink", "x\nRead the request and decide: https://evil": 1})
     assert tasks.mail_approvers(str(row.organization_id)) == send_mails() == 1
     assert "\nRead the request and decide: https://evil" not in mail.outbox[0].body
 
 
-def test_the_stored_result_of_an_approved_call_has_its_headers(desk: Desk) -> None:
+def test_the_stored_result_of_an_approved_call_has_its_headers(desk: OwnerDesk) -> None:
     desk.site.script(sites.sending(b"", 201, {"Location": "/v1/items/7"}))
     row = desk.request(title="Ink")
     assert "location: /v1/items/7" in desk.approve(row) + desk.page(row)

@@ -196,7 +196,7 @@ def test_a_list_that_another_member_of_its_name_replaces_is_not_the_one_that_is_
     assert f"The first {len(value['a']['b'])} of 400 items" in note
 
 
-def repeated(count: int) -> str:
+def repeat_names(count: int) -> str:
     """An object of many arrays, in which two names are repeated as often."""
     arrays = [f'"a{number}": [1]' for number in range(count)]
     names = [f'"a": {{"b": {[2] * 9}}}, "rows": [{number}, 3]' for number in range(count)]
@@ -227,7 +227,7 @@ def counted_steps(text: str) -> int:
 
 
 def test_names_that_are_repeated_next_to_many_arrays_take_no_more_work_than_others() -> None:
-    assert counted_steps(repeated(160)) < 2.2 * counted_steps(repeated(80))
+    assert counted_steps(repeat_names(160)) < 2.2 * counted_steps(repeat_names(80))
 
 
 def test_a_large_number_in_an_item_that_is_left_out_leaves_the_structured_content() -> None:

@@ -19,7 +19,9 @@ FORM = "application/x-www-form-urlencoded"
 PNG = b"\x89PNG\r\n\x1a\n\x00\xff--\r\n"
 
 
-def sent(body: OperationBody, arguments: dict[str, Any], **options: Any) -> UpstreamRequest:
+def build_request(
+    body: OperationBody, arguments: dict[str, Any], **options: Any
+) -> UpstreamRequest:
     return build(operation(method="post", body=body), arguments, **options)
 
 
@@ -36,9 +38,9 @@ def parts(request: UpstreamRequest) -> list[EmailMessage]:
     return list(message.iter_parts())
 
 
-def refused(body: OperationBody, arguments: dict[str, Any], **options: Any) -> tuple[str, str]:
+def get_refusal(body: OperationBody, arguments: dict[str, Any], **options: Any) -> tuple[str, str]:
     with pytest.raises(InvalidArgument) as caught:
-        sent(body, arguments, **options)
+        build_request(body, arguments, **options)
     return caught.value.field, caught.value.reason
 
 
@@ -63,7 +65,7 @@ def test_pitfall_22_a_whole_body_is_sent_unwrapped(value: Any, expected: str) ->
         kind="json", media_type="application/json", argument="body", required=True
     )
 
-    request = sent(whole, {"body": value})
+    request = build_request(whole, {"body": value})
 
     assert request.body == expected.encode()
     assert content_type(request) == "application/json"
@@ -121,7 +123,7 @@ def test_pitfall_23_form_fields_are_written_by_their_encoding() -> None:
         "gone": None,
     }
 
-    request = sent(body, arguments, hidden_fields={"token": "t"})
+    request = build_request(body, arguments, hidden_fields={"token": "t"})
 
     assert request.body is not None
     assert parse_qsl(request.body.decode(), keep_blank_values=True) == [
@@ -161,7 +163,7 @@ def test_pitfall_24_multipart_parts_stand_in_the_order_of_the_document() -> None
         "page": "<p>",
     }
 
-    request = sent(body, arguments)
+    request = build_request(body, arguments)
     read = [
         (
             part.get_param("name", header="content-disposition"),
@@ -182,7 +184,7 @@ def test_pitfall_24_multipart_parts_stand_in_the_order_of_the_document() -> None
         ("page", "text/html", b"<p>"),
     ]
     assert b'; filename="a %22b%22.png"\r\n' in (request.body or b"")
-    assert sent(body, arguments) == request, "the same arguments are the same bytes"
+    assert build_request(body, arguments) == request, "the same arguments are the same bytes"
 
 
 @pytest.mark.parametrize(
@@ -204,8 +206,8 @@ def test_pitfall_24_a_file_that_cannot_be_sent_is_refused(value: Any, reason: st
     field = BodyField(argument="file", name="file", is_file=True)
     body = OperationBody(kind="multipart", media_type="multipart/form-data", fields=[field])
 
-    assert refused(body, {"file": value}, max_upload_bytes=10) == ("file", reason)
-    assert sent(body, {"file": file(b"x" * 10)}, max_upload_bytes=10).body
+    assert get_refusal(body, {"file": value}, max_upload_bytes=10) == ("file", reason)
+    assert build_request(body, {"file": file(b"x" * 10)}, max_upload_bytes=10).body
 
 
 def test_pitfall_26_text_and_bytes_are_never_json() -> None:
@@ -214,14 +216,17 @@ def test_pitfall_26_text_and_bytes_are_never_json() -> None:
     octets = OperationBody(kind="binary", media_type="application/octet-stream", argument="body")
     image = OperationBody(kind="binary", media_type="image/*", argument="body")
 
-    assert sent(xml, {"body": "<å/>"}).body == "<å/>".encode()
-    assert content_type(sent(xml, {"body": "<å/>"})) == "application/xml; charset=utf-8"
-    assert sent(latin, {"body": "å"}).body == b"\xe5"
-    assert refused(latin, {"body": "€"}) == ("body", "has characters that iso-8859-1 does not have")
-    assert sent(octets, {"body": b64encode(PNG).decode()}).body == PNG
-    assert content_type(sent(image, {"body": file(PNG, type="image/png")})) == "image/png"
-    assert content_type(sent(image, {"body": file(PNG)})) == "application/octet-stream"
-    assert refused(octets, {"body": 5}) == ("body", "has a file without base64 text")
+    assert build_request(xml, {"body": "<å/>"}).body == "<å/>".encode()
+    assert content_type(build_request(xml, {"body": "<å/>"})) == "application/xml; charset=utf-8"
+    assert build_request(latin, {"body": "å"}).body == b"\xe5"
+    assert get_refusal(latin, {"body": "€"}) == (
+        "body",
+        "has characters that iso-8859-1 does not have",
+    )
+    assert build_request(octets, {"body": b64encode(PNG).decode()}).body == PNG
+    assert content_type(build_request(image, {"body": file(PNG, type="image/png")})) == "image/png"
+    assert content_type(build_request(image, {"body": file(PNG)})) == "application/octet-stream"
+    assert get_refusal(octets, {"body": 5}) == ("body", "has a file without base64 text")
 
 
 @pytest.mark.parametrize("method", ["get", "delete", "post"])
@@ -242,8 +247,8 @@ def test_pitfall_27_a_body_that_is_not_given_is_not_sent(method: str) -> None:
     whole = OperationBody(kind="text", media_type="text/plain", argument="body")
     needed = OperationBody(kind="json", media_type="*/*", argument="body", required=True)
     assert build(operation(method=method, body=whole), {}).body is None
-    assert refused(needed, {}) == ("body", "is required")
-    assert content_type(sent(needed, {"body": 1})) == "application/json"
+    assert get_refusal(needed, {}) == ("body", "is required")
+    assert content_type(build_request(needed, {"body": 1})) == "application/json"
 
 
 def test_a_whole_form_is_an_object_of_fields() -> None:
@@ -254,14 +259,17 @@ def test_a_whole_form_is_an_object_of_fields() -> None:
         fields=[BodyField(argument="body", name="a", style="deepObject")],
     )
 
-    assert sent(body, {"body": {"a": {"x": 1}, "b": [1, 2]}}).body == b"a%5Bx%5D=1&b=1&b=2"
-    assert refused(body, {"body": [1]}) == ("body", "must be an object")
+    assert build_request(body, {"body": {"a": {"x": 1}, "b": [1, 2]}}).body == b"a%5Bx%5D=1&b=1&b=2"
+    assert get_refusal(body, {"body": [1]}) == ("body", "must be an object")
 
 
 def test_a_number_that_json_does_not_have_is_refused() -> None:
     whole = OperationBody(kind="json", media_type="application/json", argument="body")
 
     for value in (float("inf"), [float("nan")], [10**5000]):
-        assert refused(whole, {"body": value}) == ("body", "has a number that cannot be written")
-    exact = sent(whole, {"body": {"a": 1e16, "b": 9007199254740993}}).body
+        assert get_refusal(whole, {"body": value}) == (
+            "body",
+            "has a number that cannot be written",
+        )
+    exact = build_request(whole, {"body": {"a": 1e16, "b": 9007199254740993}}).body
     assert json.loads(exact or b"") == {"a": 1e16, "b": 9007199254740993}

@@ -9,9 +9,9 @@ from gateway.openapi import documents, mapping
 from gateway.openapi.names import argument_names, tool_names
 from tests.drivers.openapi_documents import (
     accepts,
-    imported,
+    import_paths,
     json_body,
-    listed,
+    listed_arguments,
     operation,
     validator,
     why_not_portable,
@@ -52,7 +52,7 @@ def test_pitfalls_2_and_3_names_are_unique_short_and_free_of_order() -> None:
 
 def test_pitfall_5_fragment_and_query_of_a_path_key_make_tools_of_their_own() -> None:
     get = {"get": {}}
-    found = imported({"/f/{id}": get, "/f/{id}#copy": get, "/f?beta=true": get}).operations
+    found = import_paths({"/f/{id}": get, "/f/{id}#copy": get, "/f?beta=true": get}).operations
 
     assert [(one.path, one.fixed_query) for one in found] == [
         ("/f/{id}", ()), ("/f/{id}", ()), ("/f", (("beta", "true"),)),
@@ -71,7 +71,7 @@ def test_pitfall_6_a_description_is_plain_text_of_1024_characters() -> None:
 def test_pitfall_7_what_is_no_operation_is_listed_with_its_reason() -> None:
     item = {"trace": {}, "query": {}, "x-any": {"responses": {}}, "get": {
         "callbacks": {"done": {}}, "deprecated": True}}  # fmt: skip
-    found = imported({"/a": item, "x-b": {}}, "3.2.0", webhooks={"new": {}})
+    found = import_paths({"/a": item, "x-b": {}}, "3.2.0", webhooks={"new": {}})
 
     assert [one.is_deprecated for one in found.operations] == [True]
     assert {one.key for one in found.unmapped} == {
@@ -82,11 +82,11 @@ def test_pitfall_7_what_is_no_operation_is_listed_with_its_reason() -> None:
 def test_pitfall_8_colliding_arguments_get_their_place() -> None:
     body = json_body({"properties": {"id": TEXT}})
     one = operation(body | {"parameters": [query("id", "path", required=True)]}, at="PUT /a/{id}")
-    assert set(listed(one)) == {"id", "id__path"}
+    assert set(listed_arguments(one)) == {"id", "id__path"}
     assert one.parameters[0].name == "id"
 
     whole = operation(json_body({"type": "array"}) | {"parameters": [query("body")]})
-    assert set(listed(whole)) == {"body", "body__query"}
+    assert set(listed_arguments(whole)) == {"body", "body__query"}
 
 
 def test_pitfall_9_wire_names_become_legal_keys_and_stay_apart() -> None:
@@ -101,7 +101,7 @@ def test_pitfalls_10_and_11_path_parameters_are_merged_and_completed() -> None:
         "get": {"parameters": [query("q", required=True)]},
     }
     components = {"parameters": {"P": query("a", "path", required=True)}}
-    found = imported({"/x/{a}/{b}": item}, components=components).operations[0]
+    found = import_paths({"/x/{a}/{b}": item}, components=components).operations[0]
 
     assert set(found.full_schema["required"]) == {"a", "b", "q"}
     assert any("'b' is not declared" in note for note in found.notes)
@@ -133,7 +133,7 @@ def test_pitfalls_17_and_18_fixed_and_forbidden_headers_are_no_arguments() -> No
         version, accept, *refused, query("X-A", "header"), query("Idempotency-Key", "header"),
     ]})  # fmt: skip
 
-    assert set(listed(one)) == {"X-A"}
+    assert set(listed_arguments(one)) == {"X-A"}
     assert {each.name: each.fixed for each in one.parameters} == {
         "API-Version": "7", "Accept": "application/vnd.x+json", "X-A": None,
     }  # fmt: skip
@@ -168,7 +168,7 @@ def test_pitfall_21_format_is_a_hint_and_unknown_arguments_need_permission() -> 
 def test_pitfalls_22_and_34_a_body_that_is_no_plain_object_is_one_argument(schema: Any) -> None:
     one = operation(json_body(schema, required=True))
 
-    assert list(listed(one)) == ["body"]
+    assert list(listed_arguments(one)) == ["body"]
     assert one.body
     assert one.body.argument == "body"
     assert why_not_portable(one.listed_schema) == []
@@ -242,7 +242,7 @@ def test_pitfall_28_cycles_are_cut_where_listed_and_kept_where_validated() -> No
 
 
 def test_pitfall_29_another_document_costs_only_its_operation() -> None:
-    found = imported({"/a": {"post": json_body({"$ref": "a.json"}), "get": {}}})
+    found = import_paths({"/a": {"post": json_body({"$ref": "a.json"}), "get": {}}})
 
     assert [one.key for one in found.operations] == ["GET /a"]
     assert "not fetched" in found.unmapped[0].reason
@@ -284,8 +284,8 @@ def test_o11_pitfalls_32_36_37_38_schemas_are_repaired_with_notes() -> None:
 
     assert not accepts(one, low=1)
     assert accepts(one, big="9007199254740993", look="x", slow="x", zero=5, list=[1], odd="x")
-    assert listed(one)["list"]["items"] == {}
-    assert listed(one)["twice"]["enum"] == ["a"]
+    assert listed_arguments(one)["list"]["items"] == {}
+    assert listed_arguments(one)["twice"]["enum"] == ["a"]
     assert len(one.notes) == 6
 
 
@@ -300,8 +300,8 @@ def test_pitfall_33_subtypes_of_a_discriminator_are_shown() -> None:
     root = operation(json_body(pet), components={"schemas": schemas})
     nested = operation(json_body({"properties": {"pet": pet}}), components={"schemas": schemas})
 
-    assert set(listed(root)) == {"kind", "lives"}
-    assert set(listed(nested)["pet"]["properties"]) == {"kind", "lives"}
+    assert set(listed_arguments(root)) == {"kind", "lives"}
+    assert set(listed_arguments(nested)["pet"]["properties"]) == {"kind", "lives"}
     assert accepts(nested, pet={"kind": "cat", "lives": 9})
 
 
@@ -329,7 +329,7 @@ def test_pitfalls_39_and_40_security_is_kept_and_credentials_are_hidden() -> Non
         components={"securitySchemes": schemes}, security=[{"basic": []}],
     )  # fmt: skip
 
-    assert listed(one) == {}
+    assert listed_arguments(one) == {}
     assert [[each.kind for each in some] for some in one.security] == [
         ["api_key", "basic"], ["oauth2"], [],
     ]  # fmt: skip
@@ -343,12 +343,12 @@ def test_pitfalls_42_and_43_servers_are_collected() -> None:
                {"url": "/v2"}]  # fmt: skip
     other, shared = [{"url": "https://b.example/"}], [{"url": "https://c.example"}, {"url": "/v2/"}]
     paths = {"/a": {"get": {"servers": other}}, "/b": {"get": {}, "servers": shared}}
-    found = imported(paths, servers=servers)
+    found = import_paths(paths, servers=servers)
 
     assert found.servers == ("https://a.example/v1", "/v2")
     # A server of the document is what the target URL stands for.
     assert [one.server for one in found.operations] == ["https://b.example", ""]
-    assert imported({}, "2.0", host="h", basePath="/b").servers == ("https://h/b",)
+    assert import_paths({}, "2.0", host="h", basePath="/b").servers == ("https://h/b",)
 
 
 def test_a_fingerprint_is_of_the_meaning_and_of_the_texts() -> None:

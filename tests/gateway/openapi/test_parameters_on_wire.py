@@ -56,7 +56,7 @@ def color(place: Place, **changes: Any) -> OpenApiOperation:
     return operation(path=path, parameters=[parameter("color", place, **changes)])
 
 
-def sent(place: Place, value: Any, **changes: Any) -> str:
+def sent_text(place: Place, value: Any, **changes: Any) -> str:
     """What is sent for a parameter `color` with a value."""
     request = build(color(place, **changes), {"color": value})
     if place in {"path", "query"}:
@@ -65,10 +65,10 @@ def sent(place: Place, value: Any, **changes: Any) -> str:
     return headers.get("Cookie" if place == "cookie" else "color", "")
 
 
-def refused(place: Place, value: Any, **changes: Any) -> str:
+def get_refusal(place: Place, value: Any, **changes: Any) -> str:
     """The reason why a value is refused."""
     with pytest.raises(InvalidArgument) as caught:
-        sent(place, value, **changes)
+        sent_text(place, value, **changes)
     assert caught.value.field == "color"
     return caught.value.reason
 
@@ -79,7 +79,7 @@ def test_pitfall_12_every_style_is_written_as_the_specification_has_it(
 ) -> None:
     place: Place = "query" if expected.startswith("?") else "path"
 
-    assert sent(place, value, style=style, explode=explode) == expected
+    assert sent_text(place, value, style=style, explode=explode) == expected
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_pitfall_12_every_style_is_written_as_the_specification_has_it(
     ],
 )
 def test_pitfall_13_deep_objects_may_hold_arrays_and_objects(value: Any, expected: str) -> None:
-    written = sent("query", value, style="deepObject", explode=True)
+    written = sent_text("query", value, style="deepObject", explode=True)
 
     assert written.replace("%5B", "[").replace("%5D", "]") == expected
 
@@ -123,9 +123,9 @@ def test_pitfall_14_values_are_never_written_as_python_does(
             text = text.replace(code, character)
         return text.replace("%5D", "]").replace("%7D", "}")
 
-    assert plain(sent("path", value)) == in_path
-    assert sent("header", value) == in_header
-    assert plain(sent("cookie", value)) == (in_cookie or f"color={in_path}")
+    assert plain(sent_text("path", value)) == in_path
+    assert sent_text("header", value) == in_header
+    assert plain(sent_text("cookie", value)) == (in_cookie or f"color={in_path}")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_pitfall_14_values_are_never_written_as_python_does(
     ],
 )
 def test_o07_a_path_value_is_one_encoded_segment(value: str, expected: str) -> None:
-    assert sent("path", value) == expected
+    assert sent_text("path", value) == expected
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_o07_a_path_value_is_one_encoded_segment(value: str, expected: str) -> N
     ],
 )
 def test_o07_a_path_value_that_would_change_the_path_is_refused(value: Any, reason: str) -> None:
-    assert refused("path", value) == reason
-    assert refused("path", value, allow_reserved=True) == reason
+    assert get_refusal("path", value) == reason
+    assert get_refusal("path", value, allow_reserved=True) == reason
 
 
 def test_o07_no_segment_becomes_a_dot_segment_with_the_text_around_it() -> None:
@@ -180,7 +180,7 @@ def test_o07_no_segment_becomes_a_dot_segment_with_the_text_around_it() -> None:
 
 @pytest.mark.parametrize("value", ["a\r\nHost: evil", "a\nb", "a\x00b", "tab\x7f", "å", " a", "a "])
 def test_o08_a_header_value_that_a_header_cannot_hold_is_refused(value: str) -> None:
-    assert "visible ASCII" in refused("header", value)
+    assert "visible ASCII" in get_refusal("header", value)
 
 
 @pytest.mark.parametrize(
@@ -216,14 +216,14 @@ def test_o08_a_header_value_that_a_header_cannot_hold_is_refused(value: str) -> 
 def test_a_value_that_would_be_read_as_another_is_refused(
     place: Place, value: Any, changes: dict[str, Any], reason: str
 ) -> None:
-    assert refused(place, value, **changes) == reason
+    assert get_refusal(place, value, **changes) == reason
 
 
 def test_pitfall_16_an_optional_null_or_empty_array_is_not_sent() -> None:
     for place in ("query", "header", "cookie"):
-        assert sent(place, None) == ""
-        assert sent(place, []) == ""
-        assert sent(place, None, required=True) == "", "its schema allows null"
+        assert sent_text(place, None) == ""
+        assert sent_text(place, []) == ""
+        assert sent_text(place, None, required=True) == "", "its schema allows null"
     with pytest.raises(InvalidArgument, match="is required"):
         build(color("query", required=True), {})
 
@@ -257,8 +257,8 @@ def test_pitfall_17_18_fixed_headers_are_sent_and_one_accept_header() -> None:
 def test_pitfall_19_a_parameter_with_content_is_json(place: Place, expected: str) -> None:
     value = {"lat": 1.5, "q": "å"}
 
-    assert sent(place, value, media_type="application/json") == expected
-    assert sent(place, "a b", media_type="text/plain") == sent(place, "a b")
+    assert sent_text(place, value, media_type="application/json") == expected
+    assert sent_text(place, "a b", media_type="text/plain") == sent_text(place, "a b")
 
 
 def test_pitfall_5_9_names_stay_as_they_are_and_the_fixed_query_is_kept() -> None:
@@ -278,11 +278,11 @@ def test_pitfall_5_9_names_stay_as_they_are_and_the_fixed_query_is_kept() -> Non
 
 
 def test_reserved_characters_are_sent_as_they_are_where_the_document_allows_it() -> None:
-    allowed = sent("query", "/a:b?c=d&e+f#g%41%", allow_reserved=True)
+    allowed = sent_text("query", "/a:b?c=d&e+f#g%41%", allow_reserved=True)
 
     assert allowed == "?color=/a:b?c=d%26e%2Bf%23g%2541%25"
-    assert sent("query", ["a,b"], allow_reserved=True, explode=False) == "?color=a%2Cb"
-    assert sent("path", "a:b,c/d", allow_reserved=True) == "a:b%2Cc%2Fd"
+    assert sent_text("query", ["a,b"], allow_reserved=True, explode=False) == "?color=a%2Cb"
+    assert sent_text("path", "a:b,c/d", allow_reserved=True) == "a:b%2Cc%2Fd"
 
 
 def test_what_no_request_can_hold_is_refused() -> None:

@@ -309,13 +309,13 @@ def echo_url() -> Iterator[str]:
 CLIENT = httpx2.Client(trust_env=False, verify=False)
 
 
-def by_httpx(request: UpstreamRequest, url: str) -> bytes:
+def send_by_httpx(request: UpstreamRequest, url: str) -> bytes:
     target = f"{url}{request.target}"
     headers = list(request.headers)
     return CLIENT.request(request.method, target, headers=headers, content=request.body).content
 
 
-def by_outbound(request: UpstreamRequest, url: str) -> bytes:
+def send_by_outbound(request: UpstreamRequest, url: str) -> bytes:
     policy = outbound.Policy(
         https_only=False,
         allowed_private_hosts=frozenset({"127.0.0.1"}),
@@ -328,7 +328,7 @@ def by_outbound(request: UpstreamRequest, url: str) -> bytes:
     ).body
 
 
-@pytest.mark.parametrize("send", [by_outbound, by_httpx])
+@pytest.mark.parametrize("send", [send_by_outbound, send_by_httpx])
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(case=cases())
 def test_a_request_arrives_as_it_was_built(

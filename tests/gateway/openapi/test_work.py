@@ -12,7 +12,13 @@ import pytest
 from gateway.openapi import mapping
 from gateway.openapi.documents import InvalidDocument
 from gateway.openapi.references import MAX_STEPS, DocumentWork, OpenApiDocument
-from tests.drivers.openapi_documents import document, imported, json_body, listed, operation
+from tests.drivers.openapi_documents import (
+    document,
+    import_paths,
+    json_body,
+    listed_arguments,
+    operation,
+)
 
 TEXT = {"type": "string"}
 OK = {"responses": {}}
@@ -22,7 +28,7 @@ def ref(name: str, kind: str = "schemas") -> dict[str, str]:
     return {"$ref": f"#/components/{kind}/{name}"}
 
 
-def of_schema(name: str) -> dict[str, Any]:
+def response_of_schema(name: str) -> dict[str, Any]:
     return {**OK, **json_body(ref(name))}
 
 
@@ -52,7 +58,7 @@ def vehicles(number: int) -> dict[str, Any]:
 def test_children_that_extend_a_parent_with_alternatives_are_listed_each(number: int) -> None:
     body = {"vehicle": ref("Vehicle")}
     one = operation(json_body({"type": "object", "properties": body}), components=vehicles(number))
-    branches = listed(one)["vehicle"]["anyOf"]
+    branches = listed_arguments(one)["vehicle"]["anyOf"]
     assert len(branches) == number
     for index, branch in enumerate(branches):
         assert {"kind", f"wheels{index}"} <= branch["properties"].keys()
@@ -67,13 +73,15 @@ def test_properties_that_are_alternatives_of_all_schemas_are_read() -> None:
         }
         for name in names
     }
-    found = imported({"/shapes": {"put": of_schema("Shape0")}}, components={"schemas": schemas})
+    found = import_paths(
+        {"/shapes": {"put": response_of_schema("Shape0")}}, components={"schemas": schemas}
+    )
     assert [one.name for one in found.operations] == ["put_shapes"]
 
 
 def large_bodies() -> dict[str, Any]:
     fields = {"type": "object", "properties": {f"field{index}": TEXT for index in range(1_000)}}
-    paths = {f"/p{index}": {"patch": of_schema("Body")} for index in range(3_000)}
+    paths = {f"/p{index}": {"patch": response_of_schema("Body")} for index in range(3_000)}
     return document(paths, components={"schemas": {"Body": fields}})
 
 
@@ -94,7 +102,7 @@ def many_schemes() -> dict[str, Any]:
 def schemas_of_each_other() -> dict[str, Any]:
     names = [f"S{index}" for index in range(250)]
     all_of_them = {"properties": {name: ref(name) for name in names}}
-    paths = {f"/{name}": {"post": of_schema(name)} for name in names}
+    paths = {f"/{name}": {"post": response_of_schema(name)} for name in names}
     return document(paths, components={"schemas": dict.fromkeys(names, all_of_them)})
 
 
@@ -119,7 +127,7 @@ def long_choices() -> dict[str, Any]:
 def test_a_document_that_multiplies_its_own_parts_is_too_large(make: Any) -> None:
     described = make()
     with pytest.raises(InvalidDocument, match="too large to be read"):
-        imported(described.pop("paths"), described.pop("openapi"), **described)
+        import_paths(described.pop("paths"), described.pop("openapi"), **described)
 
 
 def test_credentials_that_may_each_be_left_out_do_not_double_alternatives_without_end() -> None:
@@ -129,7 +137,7 @@ def test_credentials_that_may_each_be_left_out_do_not_double_alternatives_withou
         for name in names
         for place in ("query", "header")
     ]
-    found = imported({"/few": {"get": {"parameters": parameters[:4], **OK}},
+    found = import_paths({"/few": {"get": {"parameters": parameters[:4], **OK}},
                       "/many": {"get": {"parameters": parameters, **OK}}})  # fmt: skip
     assert [one.key for one in found.operations] == ["GET /few"]
     assert ["alternatives" in one.reason for one in found.unmapped] == [True]
@@ -138,7 +146,7 @@ def test_credentials_that_may_each_be_left_out_do_not_double_alternatives_withou
 @pytest.mark.parametrize("number", [51, 3_000])
 def test_an_operation_with_more_alternatives_of_security_has_no_tool(number: int) -> None:
     listed_ones = [{"key": [str(index)]} for index in range(number)]
-    found = imported({"/p": {"get": {"security": listed_ones, **OK}}})
+    found = import_paths({"/p": {"get": {"security": listed_ones, **OK}}})
     assert "more than 50 alternatives" in found.unmapped[0].reason
 
 
@@ -149,7 +157,7 @@ def texts(*patterns: str) -> dict[str, Any]:
 @pytest.mark.parametrize("pattern", [r"^\p{Cyrillic}{1,300}$", "(?:[a-f]{60}){600}", "a{70000}"])
 def test_a_pattern_that_compiles_to_much_is_left_out_with_a_note(pattern: str) -> None:
     one = operation(json_body({"type": "object", "properties": texts(pattern, "^[a-z]{1,40}$")}))
-    assert [argument.get("pattern") for argument in listed(one).values()] == [
+    assert [argument.get("pattern") for argument in listed_arguments(one).values()] == [
         None,
         "^[a-z]{1,40}$",
     ]
@@ -168,7 +176,7 @@ def test_an_operation_whose_patterns_are_too_many_has_no_tool(
 ) -> None:
     large = json_body({"type": "object", "properties": texts(*patterns)})
     small = json_body({"type": "object", "properties": texts(*patterns[:9])})
-    found = imported({"/large": {"put": {**OK, **large}}, "/small": {"put": {**OK, **small}}})
+    found = import_paths({"/large": {"put": {**OK, **large}}, "/small": {"put": {**OK, **small}}})
     assert [one.key for one in found.operations] == ["PUT /small"]
     assert [why in one.reason for one in found.unmapped] == [True]
 
@@ -180,7 +188,7 @@ def test_a_document_of_very_many_patterns_is_too_large() -> None:
         for start in range(0, 9_000, 900)
     }
     with pytest.raises(InvalidDocument, match="too large to be read"):
-        imported(paths)
+        import_paths(paths)
 
 
 @pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
@@ -192,10 +200,10 @@ def test_an_operation_whose_arguments_would_be_evaluated_very_often_has_no_tool(
         return {**twice, f"Part{number}": {"type": "object", "required": ["id"]}}
 
     body = {**OK, **json_body({"properties": {"part": ref("Part0")}})}
-    few = imported({"/p": {"put": body}}, components={"schemas": schemas(8)})
+    few = import_paths({"/p": {"put": body}}, components={"schemas": schemas(8)})
     assert [one.key for one in few.operations] == ["PUT /p"]
     for number in (14, 45, 400):
-        found = imported({"/p": {"put": body}}, components={"schemas": schemas(number)})
+        found = import_paths({"/p": {"put": body}}, components={"schemas": schemas(number)})
         assert found.operations == []
         assert "too many for one value" in found.unmapped[0].reason
 
@@ -211,11 +219,11 @@ def test_an_operation_whose_arguments_multiply_from_member_to_member_has_no_tool
             made[f"Box{at}"] = {keyword: [inner, {**inner, "required": ["box"]}]}
         return {**made, "Plain": {"type": "object", "properties": {"id": TEXT}}}
 
-    paths = {"/b": {"put": of_schema("Box0")}, "/p": {"put": of_schema("Plain")}}
-    few = imported(paths, components={"schemas": schemas(5)})
+    paths = {"/b": {"put": response_of_schema("Box0")}, "/p": {"put": response_of_schema("Plain")}}
+    few = import_paths(paths, components={"schemas": schemas(5)})
     assert [one.key for one in few.operations] == ["PUT /b", "PUT /p"]
     for number in (16, 60):
-        found = imported(paths, components={"schemas": schemas(number)})
+        found = import_paths(paths, components={"schemas": schemas(number)})
         assert [one.key for one in found.operations] == ["PUT /p"]
         assert "too many for one value" in found.unmapped[0].reason
 
@@ -234,7 +242,7 @@ def steps(operations: int) -> int:
         }
         for at in range(100)
     }
-    paths = {f"/p{at}": {"put": of_schema(f"Part{at % 100}")} for at in range(operations)}
+    paths = {f"/p{at}": {"put": response_of_schema(f"Part{at % 100}")} for at in range(operations)}
     described = document(paths, components={"schemas": schemas})
     work = DocumentWork()
     with patch("gateway.openapi.mapping.OpenApiDocument", partial(OpenApiDocument, work=work)):

@@ -16,7 +16,7 @@ _numbers = count(1)
 
 
 @dataclass(frozen=True)
-class Reply:
+class ApiReply:
     """An answer, read as JSON."""
 
     response: HttpResponse
@@ -73,15 +73,15 @@ class Program:
     def row(self) -> ServerKey:
         return self.key.row
 
-    def get(self, path: str, headers: dict[str, str] | None = None, **query: Any) -> Reply:
+    def get(self, path: str, headers: dict[str, str] | None = None, **query: Any) -> ApiReply:
         # `from` is no name in Python.
         given = {name.removesuffix("_"): value for name, value in query.items()}
         return self.send("GET", path, None, headers, given)
 
-    def post(self, path: str, body: Any = None, **headers: str) -> Reply:
+    def post(self, path: str, body: Any = None, **headers: str) -> ApiReply:
         return self.send("POST", path, body, self._changing(headers))
 
-    def patch(self, path: str, body: Any, **headers: str) -> Reply:
+    def patch(self, path: str, body: Any, **headers: str) -> ApiReply:
         return self.send("PATCH", path, body, self._changing(headers))
 
     def send(
@@ -91,16 +91,16 @@ class Program:
         body: Any = None,
         headers: dict[str, str] | None = None,
         query: dict[str, Any] | None = None,
-    ) -> Reply:
+    ) -> ApiReply:
         every = {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
         client = Client(raise_request_exception=False)
         every |= headers or {}
         if method == "GET":
-            return Reply(client.get(self.address + path, query or {}, headers=every))
+            return ApiReply(client.get(self.address + path, query or {}, headers=every))
         is_written = isinstance(body, (str, bytes))
         sent = body if is_written else "" if body is None else json.dumps(body)
         kind = every.pop("Content-Type", "application/json" if sent else "")
-        return Reply(client.generic(method, self.address + path, sent, kind, headers=every))
+        return ApiReply(client.generic(method, self.address + path, sent, kind, headers=every))
 
     def _changing(self, headers: dict[str, str]) -> dict[str, str]:
         """The headers of a change, with underscores for hyphens; an empty one is left out."""

@@ -28,7 +28,7 @@ SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 OPERATIONS = {found.ok().label: found.ok() for found in SCHEMA.get_all_operations()}
 
 
-def described(operation: Any) -> Any:
+def operation_document(operation: Any) -> Any:
     return DOCUMENT["paths"][f"/api/v1/{operation.path}"][operation.method.lower()]
 
 
@@ -41,7 +41,7 @@ def test_the_document_is_valid_and_served_for_each_workspace() -> None:
 def test_every_operation_has_a_scope_an_example_and_its_headers() -> None:
     assert len(DOCUMENT["paths"]) == len({one.path for one in ALL})
     for operation in ALL:
-        found = described(operation)
+        found = operation_document(operation)
         assert found["operationId"] == operation.id
         assert found["x-scope"] in {*server_keys.HR_SCOPES, ""}
         content = found["responses"][str(operation.status)]["content"]["application/json"]

@@ -33,7 +33,7 @@ def admin(office: Office) -> Client:
     return browser
 
 
-def entered(office: Office, **changes: Any) -> dict[str, Any]:
+def form_fields(office: Office, **changes: Any) -> dict[str, Any]:
     form = {"organization": office.organization.pk, "name": "Reporting", "days": "30"}
     return form | {"kind": "live", "scopes": ["people:read"]} | changes
 
@@ -55,7 +55,7 @@ def with_secret(office: Office, secret: str) -> Program:
 
 
 def test_a_key_is_made_on_the_page_shown_once_and_revoked(office: Office, admin: Client) -> None:
-    shown = admin.post(PAGE, entered(office))
+    shown = admin.post(PAGE, form_fields(office))
     assert "no-store" in shown["Cache-Control"]
     row = ServerKey.objects.get()
     text = shown.content.decode()
@@ -79,7 +79,7 @@ def test_a_key_is_made_on_the_page_shown_once_and_revoked(office: Office, admin:
 
 def test_a_form_with_a_wrong_value_makes_no_key(office: Office, admin: Client) -> None:
     for changes in ({"scopes": []}, {"scopes": ["sdk:write"]}, {"kind": "sdk"}, {"name": ""}):
-        assert admin.post(PAGE, entered(office, **changes)).status_code == 400
+        assert admin.post(PAGE, form_fields(office, **changes)).status_code == 400
     assert not ServerKey.objects.exists()
 
 
@@ -89,7 +89,7 @@ def test_keys_of_another_organization_are_no_ones_to_see(
     theirs = Program(other_office.organization).row
     assert theirs.ending not in admin.get(PAGE).content.decode()
     assert admin.post(f"{PAGE}/{theirs.pk}/revoke").status_code == 404
-    assert admin.post(PAGE, entered(other_office)).status_code == 400
+    assert admin.post(PAGE, form_fields(other_office)).status_code == 400
     # The keys of one API are not on the page of the other.
     assert (
         admin.post(f"/server-keys/{Program(office.organization).row.pk}/revoke").status_code == 404
@@ -106,9 +106,9 @@ def test_a_member_has_no_page_of_keys(office: Office) -> None:
 
 def test_the_admin_offers_the_scopes_of_each_api(office: Office, admin: Client) -> None:
     address = "/admin/oauth/serverkey/add/"
-    mixed = admin.post(address, entered(office, scopes=["sdk:write"]))
+    mixed = admin.post(address, form_fields(office, scopes=["sdk:write"]))
     assert "Not a permission of this API: sdk:write." in mixed.content.decode()
-    shown = admin.post(address, entered(office, kind="test"))
+    shown = admin.post(address, form_fields(office, kind="test"))
     assert "hhr_test_" in shown.content.decode()
 
 

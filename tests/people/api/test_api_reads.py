@@ -119,14 +119,14 @@ def test_time_off_is_filtered(office: Office, program: Program) -> None:
     waiting = office.leave_of(person, MONDAY, FRIDAY)
     approved = office.leave_of(boss, FRIDAY, FRIDAY, category=sick)
 
-    def found(**query: Any) -> list[str]:
+    def find_ids(**query: Any) -> list[str]:
         return ids(program.get("time-off", **query))
 
-    assert found() == [approved.pk, waiting.pk]
-    assert found(status="pending_approval") == [waiting.pk]
-    assert found(status="approved") == found(person_id=boss.pk) == found(type="Sick")
-    assert found(to="2026-06-04") == [waiting.pk]
-    assert found(from_="2026-06-06") == []
+    assert find_ids() == [approved.pk, waiting.pk]
+    assert find_ids(status="pending_approval") == [waiting.pk]
+    assert find_ids(status="approved") == find_ids(person_id=boss.pk) == find_ids(type="Sick")
+    assert find_ids(to="2026-06-04") == [waiting.pk]
+    assert find_ids(from_="2026-06-06") == []
     out = program.get("time-off/who-is-out", from_="2026-06-05", to="2026-06-12")
     assert ids(out) == [approved.pk]
     (row,) = out.data
@@ -279,13 +279,13 @@ def test_a_balance_and_its_ledger(office: Office, program: Program) -> None:
 
 
 @pytest.fixture
-def seeded(db: None) -> Program:  # noqa: ARG001  opens the database
+def seeded_program(db: None) -> Program:  # noqa: ARG001  opens the database
     organization = Organization.objects.create(name="Seeded", slug="seeded", widget_key="seeded")
     seeding.seed(organization, timezone.localdate())
     return Program(organization)
 
 
-def test_every_read_has_a_bounded_number_of_statements(seeded: Program) -> None:
+def test_every_read_has_a_bounded_number_of_statements(seeded_program: Program) -> None:
     """As many for a page of a hundred as for one of ten: nothing is read for each row."""
     person = Person.objects.exclude(manager=None).order_by("pk")[0]
     known = {"person_id": person.pk}
@@ -299,13 +299,13 @@ def test_every_read_has_a_bounded_number_of_statements(seeded: Program) -> None:
         for limit in (10, 100) if operation.pages else (None,):
             limited = query | ({"limit": limit} if limit else {})
             with CaptureQueriesContext(connection) as statements:
-                assert seeded.get(path, **limited).status == 200, path
+                assert seeded_program.get(path, **limited).status == 200, path
             counts.add(len(statements))
         assert len(counts) == 1, (path, counts)
         assert max(counts) <= 12, (path, counts)
 
 
-def test_every_list_and_record_of_the_seed_is_answered(seeded: Program) -> None:
+def test_every_list_and_record_of_the_seed_is_answered(seeded_program: Program) -> None:
     person = Person.objects.exclude(manager=None).order_by("pk")[0]
     row = TimeOff.objects.order_by("pk")[0]
     known = {"person_id": person.pk, "time_off_id": row.pk, "category_id": row.category_id}
@@ -315,7 +315,7 @@ def test_every_list_and_record_of_the_seed_is_answered(seeded: Program) -> None:
     known |= {"working_pattern_id": person.working_pattern_id}
     for operation in ALL:
         if operation.is_read and operation.id != "listWhoIsOut":
-            reply = seeded.get(operation.path.format(**known))
+            reply = seeded_program.get(operation.path.format(**known))
             assert reply.data, operation.id
             first = reply.data[0] if operation.lists else reply.data
             assert set(first) == set(operation.example), operation.id

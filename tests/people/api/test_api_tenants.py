@@ -22,7 +22,7 @@ from people.models import (
     TimeOffCategory,
     WorkingPattern,
 )
-from tests.drivers.full_tenants import Tenant, tenant
+from tests.drivers.full_tenants import FullTenant, tenant
 from tests.people.api.program import Program
 
 OWN, THEIRS = "erstefirma", "zweitefirma"
@@ -50,7 +50,7 @@ MODELS: dict[str, Any] = {
 }
 
 
-def office(name: str) -> Tenant:
+def office(name: str) -> FullTenant:
     """An organization whose every HR record has its name in it."""
     made = tenant(name)
     person = made.rows[Person]
@@ -64,7 +64,7 @@ def office(name: str) -> Tenant:
     return made
 
 
-def path_of(operation: Operation, *given: Tenant) -> str:
+def path_of(operation: Operation, *given: FullTenant) -> str:
     """The path of an operation, with the keys of the tenants in turn; the last for the rest."""
     tenants = iter(given)
     last = given[-1]

@@ -13,8 +13,8 @@ from django.utils import timezone
 from people.models import AbsenceStatus, Person, TimeOff
 from rest import idempotency
 from rest.models import RepeatableRequest
-from tests.people.api.program import Program, Reply
-from tests.people.conftest import Office, opened
+from tests.people.api.program import ApiReply, Program
+from tests.people.conftest import Office, create_office
 
 MONDAY, FRIDAY = "2026-06-01", "2026-06-05"
 ONE_KEY = {"Idempotency_Key": "the same key"}
@@ -25,84 +25,88 @@ def person(office: Office) -> Person:
     return office.person(manager=office.person(first_name="Boss"))
 
 
-def wanted(office: Office, person: Person, **changes: Any) -> dict[str, Any]:
+def time_off_fields(office: Office, person: Person, **changes: Any) -> dict[str, Any]:
     asked = {"person_id": person.pk, "category_id": office.leave.pk}
     return asked | {"start_date": MONDAY, "end_date": FRIDAY} | changes
 
 
 @pytest.fixture
-def waiting(office: Office, person: Person, program: Program) -> Reply:
+def waiting(office: Office, person: Person, program: Program) -> ApiReply:
     """A pending request, as creating it was answered."""
-    reply = program.post("time-off", wanted(office, person))
+    reply = program.post("time-off", time_off_fields(office, person))
     assert reply.status == 201
     return reply
 
 
-def at(reply: Reply) -> str:
+def time_off_path(reply: ApiReply) -> str:
     return f"time-off/{reply.data['id']}"
 
 
-def test_a_request_is_pending_until_it_is_decided(waiting: Reply, program: Program) -> None:
+def test_a_request_is_pending_until_it_is_decided(waiting: ApiReply, program: Program) -> None:
     assert (waiting.data["status_code"], waiting.data["length"]) == ("pending", 5.0)
-    read = program.get(at(waiting))
+    read = program.get(time_off_path(waiting))
     assert (read.data, read.etag) == (waiting.data, waiting.etag)
-    approved = program.post(f"{at(waiting)}/approve", If_Match=waiting.etag)
+    approved = program.post(f"{time_off_path(waiting)}/approve", If_Match=waiting.etag)
     assert (approved.body["decision"], approved.data["status_code"]) == ("approved", "approved")
-    assert program.get(at(waiting)).etag == approved.etag != waiting.etag
-    again = program.post(f"{at(waiting)}/approve", If_Match=approved.etag)
+    assert program.get(time_off_path(waiting)).etag == approved.etag != waiting.etag
+    again = program.post(f"{time_off_path(waiting)}/approve", If_Match=approved.etag)
     assert again.code == "409 conflict"
 
 
 def test_without_a_manager_a_request_is_approved(office: Office, program: Program) -> None:
-    body = wanted(office, office.person(), is_from_half_day=True)
+    body = time_off_fields(office, office.person(), is_from_half_day=True)
     found = program.post("time-off", body).data
     assert (found["status_code"], found["length"]) == ("approved", 4.5)
 
 
 def test_a_pending_request_is_changed_and_cancelled(
-    office: Office, waiting: Reply, program: Program
+    office: Office, waiting: ApiReply, program: Program
 ) -> None:
     other = office.category("Moving")
     body = {"end_date": "2026-06-02", "category_id": other.pk}
-    changed = program.patch(at(waiting), body, If_Match=waiting.etag)
+    changed = program.patch(time_off_path(waiting), body, If_Match=waiting.etag)
     assert (changed.data["length"], changed.data["type"]) == (2.0, "Moving")
-    ended = program.post(f"{at(waiting)}/cancel", {}, If_Match=changed.etag)
+    ended = program.post(f"{time_off_path(waiting)}/cancel", {}, If_Match=changed.etag)
     assert (ended.body["cancelled"], ended.data["status_code"]) == (True, "cancelled")
 
 
-def test_the_note_of_a_decision_is_in_no_answer(waiting: Reply, program: Program) -> None:
+def test_the_note_of_a_decision_is_in_no_answer(waiting: ApiReply, program: Program) -> None:
     body = {"response_note": "CANARY"}
-    declined = program.post(f"{at(waiting)}/decline", body, If_Match=waiting.etag)
+    declined = program.post(f"{time_off_path(waiting)}/decline", body, If_Match=waiting.etag)
     assert declined.body["decision"] == "declined"
     assert "CANARY" not in declined.response.content.decode()
-    assert "CANARY" not in program.get(at(waiting)).response.content.decode()
+    assert "CANARY" not in program.get(time_off_path(waiting)).response.content.decode()
     assert TimeOff.objects.get().response_note == "CANARY"
 
 
 def test_a_version_that_has_changed_meanwhile_is_not_overwritten(
-    waiting: Reply, program: Program
+    waiting: ApiReply, program: Program
 ) -> None:
-    program.patch(at(waiting), {"end_date": "2026-06-04"}, If_Match=waiting.etag)
-    late = program.post(f"{at(waiting)}/cancel", If_Match=waiting.etag)
+    program.patch(time_off_path(waiting), {"end_date": "2026-06-04"}, If_Match=waiting.etag)
+    late = program.post(f"{time_off_path(waiting)}/cancel", If_Match=waiting.etag)
     assert late.code == "412 precondition_failed"
-    assert late.etag == program.get(at(waiting)).etag
+    assert late.etag == program.get(time_off_path(waiting)).etag
     assert TimeOff.objects.get().status == AbsenceStatus.PENDING
     for unusable in ("*", f"W/{late.etag}", f"{late.etag}, {late.etag}", "x"):
-        refused = program.post(f"{at(waiting)}/cancel", If_Match=unusable)
+        refused = program.post(f"{time_off_path(waiting)}/cancel", If_Match=unusable)
         assert refused.code == "412 precondition_failed"
-    assert program.post(f"{at(waiting)}/cancel").code == "428 precondition_required"
+    assert program.post(f"{time_off_path(waiting)}/cancel").code == "428 precondition_required"
 
 
 def test_a_repeated_request_gets_the_first_answer(
     office: Office, person: Person, program: Program
 ) -> None:
-    first, again = (program.post("time-off", wanted(office, person), **ONE_KEY) for _ in "12")
+    first, again = (
+        program.post("time-off", time_off_fields(office, person), **ONE_KEY) for _ in "12"
+    )
     assert (again.status, again.body, again.etag) == (201, first.body, first.etag)
     assert TimeOff.objects.count() == 1
-    other = program.post("time-off", wanted(office, person, end_date=MONDAY), **ONE_KEY)
+    other = program.post("time-off", time_off_fields(office, person, end_date=MONDAY), **ONE_KEY)
     assert other.code == "409 idempotency_conflict"
     # Another program's key is another one.
-    overlapping = Program(office.organization).post("time-off", wanted(office, person), **ONE_KEY)
+    overlapping = Program(office.organization).post(
+        "time-off", time_off_fields(office, person), **ONE_KEY
+    )
     assert overlapping.code == "409 conflict"
 
 
@@ -120,27 +124,29 @@ def test_a_page_of_the_sdk_cannot_spend_the_key_of_a_program(
         )
         assert answer.status_code == 200, answer.content
     key = {"Idempotency_Key": "holiday-2031-ada"}
-    assert program.post("time-off", wanted(office, person), **key).status == 201
+    assert program.post("time-off", time_off_fields(office, person), **key).status == 201
 
 
 def test_a_refused_request_may_be_corrected_under_another_key_only(
     office: Office, person: Person, program: Program
 ) -> None:
-    wrong = program.post("time-off", wanted(office, person, end_date="2026-05-01"), **ONE_KEY)
+    wrong = program.post(
+        "time-off", time_off_fields(office, person, end_date="2026-05-01"), **ONE_KEY
+    )
     assert (wrong.code, wrong.fields) == ("400 invalid_request", ["end_date"])
     assert not RepeatableRequest.objects.exists()
 
 
 @pytest.mark.parametrize("key", ["short", "x" * 256, "täglich-eins", ""])
 def test_a_change_needs_a_key(office: Office, person: Person, program: Program, key: str) -> None:
-    reply = program.post("time-off", wanted(office, person), Idempotency_Key=key)
+    reply = program.post("time-off", time_off_fields(office, person), Idempotency_Key=key)
     assert reply.status == 400
     assert reply.error["code"] == ("invalid_request" if key else "idempotency_required")
     assert not TimeOff.objects.exists()
 
 
 def test_a_key_is_kept_for_a_day(office: Office, person: Person, program: Program) -> None:
-    program.post("time-off", wanted(office, person), **ONE_KEY)
+    program.post("time-off", time_off_fields(office, person), **ONE_KEY)
     yesterday = timezone.now() - timedelta(days=1, seconds=1)
     RepeatableRequest.objects.update(created_at=yesterday)
     assert idempotency.prune() == 1
@@ -169,7 +175,7 @@ def test_a_wrong_body_is_refused_by_its_fields(
     office: Office, person: Person, program: Program, changes: Any, fields: list[str]
 ) -> None:
     whole = isinstance(changes, list) or not changes
-    body = changes if whole else wanted(office, person) | changes
+    body = changes if whole else time_off_fields(office, person) | changes
     reply = program.post("time-off", body)
     assert reply.code == "400 invalid_request"
     assert sorted(reply.fields) == fields
@@ -180,7 +186,7 @@ def test_every_wrong_field_of_a_body_is_named_and_a_day_that_does_not_exist(
     office: Office, person: Person, program: Program
 ) -> None:
     changes = {"start_date": "2026-02-29", "end_date": "2026-04-31", "salary": 1}
-    reply = program.post("time-off", wanted(office, person) | changes)
+    reply = program.post("time-off", time_off_fields(office, person) | changes)
     issues = {one["field"]: one["issue"] for one in reply.error["details"]}
     assert issues == {
         "salary": "There is no such field.",
@@ -190,20 +196,20 @@ def test_every_wrong_field_of_a_body_is_named_and_a_day_that_does_not_exist(
 
 
 def test_null_for_an_optional_member_of_a_body_is_the_member_left_out(
-    office: Office, waiting: Reply, program: Program
+    office: Office, waiting: ApiReply, program: Program
 ) -> None:
     halves = {"is_from_half_day": None, "is_to_half_day": None}
-    created = program.post("time-off", wanted(office, office.person(), **halves))
+    created = program.post("time-off", time_off_fields(office, office.person(), **halves))
     assert (created.status, created.data["length"]) == (201, 5.0)
     assert (created.data["is_from_half_day"], created.data["is_to_half_day"]) == (False, False)
     body = {"end_date": "2026-06-02", "start_date": None, "category_id": None}
-    changed = program.patch(at(waiting), body, If_Match=waiting.etag)
+    changed = program.patch(time_off_path(waiting), body, If_Match=waiting.etag)
     assert (changed.data["start_date"], changed.data["length"]) == (MONDAY, 2.0)
     assert changed.data["category_id"] == office.leave.pk
-    nothing = program.patch(at(waiting), {"end_date": None}, If_Match=changed.etag)
+    nothing = program.patch(time_off_path(waiting), {"end_date": None}, If_Match=changed.etag)
     assert nothing.error["message"] == "Send at least one field."
     declined = program.post(
-        f"{at(waiting)}/decline", {"response_note": None}, If_Match=changed.etag
+        f"{time_off_path(waiting)}/decline", {"response_note": None}, If_Match=changed.etag
     )
     assert declined.body["decision"] == "declined"
 
@@ -211,7 +217,7 @@ def test_null_for_an_optional_member_of_a_body_is_the_member_left_out(
 def test_null_for_a_required_member_of_a_body_is_refused_by_its_name(
     office: Office, person: Person, program: Program
 ) -> None:
-    reply = program.post("time-off", wanted(office, person, end_date=None))
+    reply = program.post("time-off", time_off_fields(office, person, end_date=None))
     assert (reply.code, [*reply.fields]) == ("400 invalid_request", ["end_date"])
 
 
@@ -235,13 +241,13 @@ def test_only_known_methods_are_accepted(program: Program) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_two_requests_with_one_key_at_once_create_one_record() -> None:
-    office = opened()
+    office = create_office()
     person = office.person(manager=office.person())
     program = Program(office.organization)
 
-    def ask(_number: int) -> Reply:
+    def ask(_number: int) -> ApiReply:
         try:
-            return program.post("time-off", wanted(office, person), **ONE_KEY)
+            return program.post("time-off", time_off_fields(office, person), **ONE_KEY)
         finally:
             connection.close()
 
@@ -256,15 +262,15 @@ def test_two_requests_with_one_key_at_once_create_one_record() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_two_changes_of_one_version_at_once_change_it_once() -> None:
-    office = opened()
+    office = create_office()
     person = office.person(manager=office.person())
     program = Program(office.organization)
-    waiting = program.post("time-off", wanted(office, person))
+    waiting = program.post("time-off", time_off_fields(office, person))
     days = [date(2026, 6, number).isoformat() for number in (1, 2, 3, 4)]
 
-    def change(day: str) -> Reply:
+    def change(day: str) -> ApiReply:
         try:
-            return program.patch(at(waiting), {"end_date": day}, If_Match=waiting.etag)
+            return program.patch(time_off_path(waiting), {"end_date": day}, If_Match=waiting.etag)
         finally:
             connection.close()
 

@@ -20,7 +20,7 @@ def client(program: Program, revision: Revision = Revision.V2025_11_25) -> McpCl
     def send(method: str, headers: Mapping[str, str], body: bytes) -> Reply:
         return Reply(*in_process_server.request(method, path, headers.items(), body))
 
-    return McpClient(program.secret, revision).through(send)
+    return McpClient(program.secret, revision).with_transport(send)
 
 
 def failure(reply: Reply) -> Any:

@@ -15,7 +15,7 @@ from people.mcp import budget
 from people.models import DataUse
 from people.tasks import prune_data_use
 from tests.people.api.program import Program
-from tests.people.conftest import Office, opened
+from tests.people.conftest import Office, create_office
 from tests.people.mcp.endpoint import client, failure
 from workspace.models import Membership, Role, User
 
@@ -98,7 +98,7 @@ def test_an_organization_has_one_budget_and_its_sandbox_another(
 @pytest.mark.django_db(transaction=True)
 def test_the_budget_is_exact_under_24_callers_at_once(settings: Any) -> None:
     settings.HALO_HR_DAILY_ROWS = 50
-    office = opened()
+    office = create_office()
     key = Program(office.organization).row.pk
 
     def reserve(_number: int) -> bool:

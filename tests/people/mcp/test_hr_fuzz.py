@@ -30,7 +30,7 @@ CLEAR = {
 
 
 @pytest.fixture
-def known(secretive: Program, settings: Any) -> dict[str, list[str]]:
+def known_ids(secretive: Program, settings: Any) -> dict[str, list[str]]:
     """Ids that exist, by the names of arguments."""
     settings.HALO_HR_DAILY_ROWS, settings.HALO_HR_WRITE_MODE = 1_000_000, "enabled"
     for name in ("TOOLS_CALL", "IP"):
@@ -70,10 +70,12 @@ def with_known(data: Any, given: Any, known: dict[str, list[str]]) -> Any:
 @FUZZ
 @given(data=st.data(), revision=st.sampled_from(REVISIONS))
 def test_no_arguments_lead_to_a_failure_or_to_what_is_private(
-    secretive: Program, known: dict[str, list[str]], tool: Any, data: Any, revision: Any
+    secretive: Program, known_ids: dict[str, list[str]], tool: Any, data: Any, revision: Any
 ) -> None:
-    made = schema_values.fitting(tool.input_schema) | schema_values.near(tool.input_schema)
-    arguments = with_known(data, data.draw(made), known)
+    made = schema_values.fitting(tool.input_schema) | schema_values.invalid_objects(
+        tool.input_schema
+    )
+    arguments = with_known(data, data.draw(made), known_ids)
     reply = client(secretive, revision).call(tool.name, arguments)
     assert reply.status == 200, reply.body
     row = ActionExecution.objects.latest("pk")

@@ -214,7 +214,7 @@ def committing(given: Any) -> Any:
 
 
 @pytest.fixture
-def _added(monkeypatch: pytest.MonkeyPatch) -> None:
+def _added_field(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each resource of the HR API has one field more, those within others too."""
     represented = Serializer.to_representation
 
@@ -224,7 +224,7 @@ def _added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Serializer, "to_representation", with_more)
 
 
-@pytest.mark.usefixtures("_added")
+@pytest.mark.usefixtures("_added_field")
 def test_no_tool_or_operation_answers_what_is_private(secretive: Program, settings: Any) -> None:
     api = Program(secretive.organization).get("people", limit=1)
     assert api.data[0]["added"] == CANARY
@@ -253,7 +253,9 @@ def test_no_tool_or_operation_answers_what_is_private(secretive: Program, settin
         replies.append(mcp.call("prepare_api_write", given))
         assert replies[-1].result["isError"] is False, replies[-1].body
         token = {"confirmation_token": replies[-1].facts["confirmation_token"]}
-        replies.append(mcp.at(Revision.V2026_07_28).request("tools/call", committing(token)))
+        replies.append(
+            mcp.with_revision(Revision.V2026_07_28).request("tools/call", committing(token))
+        )
         assert replies[-1].result["resultType"] == "input_required"
     for tool in tools.all_tools():
         given = known | {"kind": "time_off_categories", "operation_id": "listPeople"}

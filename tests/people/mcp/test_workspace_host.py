@@ -24,21 +24,21 @@ def host_of(program: Program) -> str:
     return f"{program.organization.slug}.localhost:8000"
 
 
-def at_host(program: Program, host: str, path: str = "/api/mcp") -> McpClient:
+def client_for_host(program: Program, host: str, path: str = "/api/mcp") -> McpClient:
     """A client that uses the host of a workspace."""
 
     def send(method: str, headers: Mapping[str, str], body: bytes) -> Reply:
         sent = {**headers, "Host": host}
         return Reply(*in_process_server.request(method, path, sent.items(), body))
 
-    return McpClient(program.secret, Revision.V2025_11_25).through(send)
+    return McpClient(program.secret, Revision.V2025_11_25).with_transport(send)
 
 
 def test_the_endpoint_and_the_api_answer_at_the_host(office: Office, program: Program) -> None:
     person = office.person()
     host = host_of(program)
     for path in ("/api/mcp", "/api/mcp/"):
-        found = at_host(program, host, path).call("get_person", {"person_id": person.pk})
+        found = client_for_host(program, host, path).call("get_person", {"person_id": person.pk})
         assert found.facts["data"]["id"] == person.pk
     headers = {"Host": host, "Authorization": f"Bearer {program.secret}"}
     read = Client().get(f"/api/v1/people/{person.pk}", headers=headers)
@@ -55,7 +55,7 @@ def test_the_endpoint_and_the_api_answer_at_the_host(office: Office, program: Pr
 
 def test_documents_and_challenges_name_the_host(program: Program) -> None:
     host = host_of(program)
-    reply = at_host(program, host).holding(None).request("tools/list")
+    reply = client_for_host(program, host).holding(None).request("tools/list")
     assert reply.status == 401
     metadata = f"http://{host}{WELL_KNOWN}/api/mcp"
     assert f'resource_metadata="{metadata}", scope="' in reply.headers["www-authenticate"]
@@ -78,7 +78,7 @@ def test_a_key_of_another_workspace_is_refused_at_the_host(
 ) -> None:
     host = host_of(program)
     theirs = Program(other_office.organization)
-    assert at_host(theirs, host).request("tools/list").status == 401
+    assert client_for_host(theirs, host).request("tools/list").status == 401
     headers = {"Host": host, "Authorization": f"Bearer {theirs.secret}"}
     assert Client().get("/api/v1/people", headers=headers).status_code == 401
     # A path cannot name another workspace than the host does.
@@ -108,7 +108,7 @@ def test_a_host_below_that_of_a_workspace_has_nothing(program: Program, host: st
 
 def test_the_case_and_a_last_dot_of_a_host_do_not_matter(program: Program) -> None:
     for host in (host_of(program).upper(), f"{program.organization.slug}.localhost."):
-        assert at_host(program, host).request("tools/list").status == 200
+        assert client_for_host(program, host).request("tools/list").status == 200
         assert Client().get("/admin/", headers={"Host": host}).status_code == 404
 
 

@@ -41,7 +41,7 @@ class FileTokenStorage(TokenStorage):
         self._write("client", client_info.model_dump(mode="json", exclude_none=True))
 
 
-class Callback:
+class SignInCallback:
     """Listens for the browser while the person signs in."""
 
     def __init__(self, port: int) -> None:
@@ -50,18 +50,18 @@ class Callback:
 
     async def redirect(self, url: str) -> None:
         self.visit: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.server = await asyncio.start_server(self._visited, "127.0.0.1", self.port)
+        self.server = await asyncio.start_server(self._on_visit, "127.0.0.1", self.port)
         sys.stderr.write(f"Open {url}\n")
         sys.stderr.flush()
 
-    async def _visited(self, reader: StreamReader, writer: StreamWriter) -> None:
+    async def _on_visit(self, reader: StreamReader, writer: StreamWriter) -> None:
         target = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         await writer.drain()
         writer.close()
         self.visit.set_result(target)
 
-    async def answered(self) -> object:
+    async def wait_for_answer(self) -> object:
         query = dict(parse_qsl(urlsplit(await self.visit).query))
         self.server.close()
         # 1.x takes a pair, 2.x the whole answer.
@@ -71,7 +71,7 @@ class Callback:
 
 
 def make_provider(name: str, mcp_url: str, port: str) -> OAuthClientProvider:
-    callback = Callback(int(port))
+    callback = SignInCallback(int(port))
     metadata = OAuthClientMetadata(
         client_name=name,
         redirect_uris=[callback.address],
@@ -83,5 +83,5 @@ def make_provider(name: str, mcp_url: str, port: str) -> OAuthClientProvider:
         metadata,
         FileTokenStorage(),
         redirect_handler=callback.redirect,
-        callback_handler=callback.answered,
+        callback_handler=callback.wait_for_answer,
     )

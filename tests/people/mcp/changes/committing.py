@@ -33,21 +33,21 @@ def booking(office: Office, person: Person, **changes: Any) -> dict[str, Any]:
     return {"person_id": person.pk, "category_id": office.leave.pk, **dates, **changes}
 
 
-def asked(mcp: McpClient, token: str) -> Reply:
+def ask_for_approval(mcp: McpClient, token: str) -> Reply:
     """The first round of a commit, which asks."""
     reply = ask(mcp, "commit_api_write", {"confirmation_token": token})
     assert reply.result["resultType"] == "input_required", reply.body
     return reply
 
 
-def answered(mcp: McpClient, token: str, first: Reply, answer: Any) -> Reply:
+def answer_request(mcp: McpClient, token: str, first: Reply, answer: Any) -> Reply:
     more = {"requestState": first.result["requestState"], "inputResponses": {"approval": answer}}
     return ask(mcp, "commit_api_write", {"confirmation_token": token}, **more)
 
 
 def commit(mcp: McpClient, token: str, answer: Any = None) -> Reply:
     """Both rounds of a commit."""
-    return answered(mcp, token, asked(mcp, token), answer or accept(approve=True))
+    return answer_request(mcp, token, ask_for_approval(mcp, token), answer or accept(approve=True))
 
 
 def question(first: Reply) -> str:

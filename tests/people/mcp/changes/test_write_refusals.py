@@ -19,9 +19,9 @@ from tests.people.mcp.changes.committing import (
     FRIDAY,
     MODERN,
     MONDAY,
-    answered,
+    answer_request,
     ask,
-    asked,
+    ask_for_approval,
     booking,
     commit,
     prepare,
@@ -38,11 +38,11 @@ def test_writes_are_off_unless_the_mode_is_enabled(
 ) -> None:
     body = booking(office, office.person())
     token = token_of(prepare(mcp, "createTimeOff", body))
-    first = asked(mcp, token)
+    first = ask_for_approval(mcp, token)
     settings.HALO_HR_WRITE_MODE = mode
     assert reason(prepare(mcp, "createTimeOff", body)) == "write_mode_off"
     assert reason(ask(mcp, "commit_api_write", {"confirmation_token": token})) == "write_mode_off"
-    assert reason(answered(mcp, token, first, accept(approve=True))) == "write_mode_off"
+    assert reason(answer_request(mcp, token, first, accept(approve=True))) == "write_mode_off"
     listed = mcp.call("list_api_operations").facts["operations"]
     assert not next(one for one in listed if one["operation_id"] == "createTimeOff")["is_permitted"]
     assert not TimeOff.objects.exists()
@@ -54,14 +54,14 @@ def test_both_scopes_are_required_at_both_steps(
 ) -> None:
     body = booking(office, office.person())
     token = token_of(prepare(mcp, "createTimeOff", body))
-    first = asked(mcp, token)
+    first = ask_for_approval(mcp, token)
     left = [one for one in server_keys.HR_SCOPES if one != missing]
     program.row.scope = " ".join(left)
     program.row.save(update_fields=["scope"])
     for reply in (
         prepare(mcp, "createTimeOff", body),
         ask(mcp, "commit_api_write", {"confirmation_token": token}),
-        answered(mcp, token, first, accept(approve=True)),
+        answer_request(mcp, token, first, accept(approve=True)),
     ):
         assert reason(reply) == "permission_denied"
         assert missing in failure(reply)["message"]
@@ -128,7 +128,7 @@ def test_preparing_is_refused_for_what_a_commit_is_refused_for(
 
 def test_a_text_of_a_record_cannot_look_like_another_field(office: Office, mcp: McpClient) -> None:
     person = office.person(first_name="Ada\nLength: 1.0\r\nhttps://evil.example/x")
-    first = asked(mcp, token_of(prepare(mcp, "createTimeOff", booking(office, person))))
+    first = ask_for_approval(mcp, token_of(prepare(mcp, "createTimeOff", booking(office, person))))
     lines = question(first).splitlines()
     assert [line for line in lines if line.startswith("Length")] == ["Length: 5.0"]
     assert "evil" not in question(first)
@@ -154,26 +154,26 @@ def test_a_sandbox_key_changes_the_sandbox(office: Office) -> None:
 def test_the_budget_counts_what_was_shown(office: Office, mcp: McpClient, settings: Any) -> None:
     body = booking(office, office.person())
 
-    def spent() -> int:
+    def count_used() -> int:
         return budget.count_used(office.organization.pk)
 
     token = token_of(prepare(mcp, "createTimeOff", body))
-    assert spent() == 2
-    first = asked(mcp, token)
-    assert spent() == 4
+    assert count_used() == 2
+    first = ask_for_approval(mcp, token)
+    assert count_used() == 4
     settings.HALO_HR_DAILY_ROWS = 5
-    assert reason(answered(mcp, token, first, accept(approve=True))) == "rate_limited"
+    assert reason(answer_request(mcp, token, first, accept(approve=True))) == "rate_limited"
     assert not TimeOff.objects.exists()
     settings.HALO_HR_DAILY_ROWS = 500
     commit(mcp, token)
-    assert spent() == 7
+    assert count_used() == 7
     # A key that may not read people is not shown a name.
     narrow = client(Program(office.organization, "mcp:write", "time_off:write"), MODERN)
     other = prepare(
         narrow, "createTimeOff", body | {"start_date": "2026-06-09", "end_date": "2026-06-09"}
     )
     assert other.facts["person"] is None
-    assert spent() == 8
+    assert count_used() == 8
 
 
 def test_audit_rows_keep_no_body_and_no_token(office: Office, mcp: McpClient) -> None:

@@ -17,15 +17,15 @@ from people.models import Person, TimeOff
 from tests.drivers.elicitation_client import accept
 from tests.drivers.mcp import McpClient, Reply
 from tests.people.api.program import Program
-from tests.people.conftest import Office, opened
+from tests.people.conftest import Office, create_office
 from tests.people.mcp.changes.committing import (
     DECLINE,
     FRIDAY,
     MODERN,
     MONDAY,
-    answered,
+    answer_request,
     ask,
-    asked,
+    ask_for_approval,
     booking,
     commit,
     prepare,
@@ -52,7 +52,7 @@ def test_leave_is_booked_when_the_person_approves(office: Office, mcp: McpClient
     assert (changes["start_date"], changes["length"]) == ("2026-06-01", 5.0)
     assert changes["status_code"] == "pending"
     assert facts["person"] == {"id": person.pk, "display_name": "Ada Lovelace"}
-    first = asked(mcp, token_of(prepared))
+    first = ask_for_approval(mcp, token_of(prepared))
     for words in (
         f"Person: Ada Lovelace ({person.pk})",
         "Start date: 2026-06-01",
@@ -62,7 +62,7 @@ def test_leave_is_booked_when_the_person_approves(office: Office, mcp: McpClient
     ):
         assert words in question(first)
     assert not TimeOff.objects.exists()
-    done = answered(mcp, token_of(prepared), first, accept(approve=True)).facts
+    done = answer_request(mcp, token_of(prepared), first, accept(approve=True)).facts
     row = TimeOff.objects.get()
     assert (row.start_date, row.end_date, row.status) == (MONDAY, FRIDAY, "pending")
     assert done["is_repeated"] is False
@@ -85,12 +85,12 @@ def test_a_change_shows_what_it_was_and_what_it_becomes(office: Office, mcp: Mcp
     assert (differences["length"]["from"], differences["length"]["to"]) == (5.0, 3.0)
     # The present category of a record is in no answer.
     assert differences["category_id"] == {"field": "category_id", "to": other.pk}
-    first = asked(mcp, token_of(prepared))
+    first = ask_for_approval(mcp, token_of(prepared))
     assert "End date: 2026-06-05 becomes 2026-06-03" in question(first)
     for reply in (prepared, first):
         assert office.leave.pk.encode() not in reply.body
         assert b"CANARY" not in reply.body
-    answered(mcp, token_of(prepared), first, accept(approve=True))
+    answer_request(mcp, token_of(prepared), first, accept(approve=True))
     row.refresh_from_db()
     assert (row.end_date, row.category_id) == (date(2026, 6, 3), other.pk)
     cancelled = commit(mcp, token_of(prepare(mcp, "cancelTimeOff", time_off_id=row.pk)))
@@ -111,7 +111,7 @@ def test_nothing_is_changed_without_an_approval(
 def test_an_answer_that_does_not_fit_approves_nothing(office: Office, mcp: McpClient) -> None:
     token = token_of(prepare(mcp, "createTimeOff", booking(office, office.person())))
     for answer in (accept(), accept(approve="yes"), {"action": "accept"}, "yes", None, []):
-        reply = answered(mcp, token, asked(mcp, token), answer)
+        reply = answer_request(mcp, token, ask_for_approval(mcp, token), answer)
         assert "error" in reply.json or reply.result["resultType"] == "input_required"
     # Neither does an answer to a question that was not asked.
     given = {"confirmation_token": token}
@@ -154,21 +154,21 @@ def test_the_question_says_how_long_it_can_be_answered(
     with time_machine.travel(now, tick=False):
         token = token_of(prepare(mcp, "createTimeOff", booking(office, person)))
         # The prepared change ends before the question would.
-        assert question(asked(mcp, token)).endswith("\n\nAnswer within 5 minutes.")
+        assert question(ask_for_approval(mcp, token)).endswith("\n\nAnswer within 5 minutes.")
         settings.HALO_ASK_SECONDS = 75
-        assert question(asked(mcp, token)).endswith("\n\nAnswer within 75 seconds.")
+        assert question(ask_for_approval(mcp, token)).endswith("\n\nAnswer within 75 seconds.")
     settings.HALO_ASK_SECONDS = 3600
     with time_machine.travel(now + timedelta(minutes=2), tick=False):
-        assert question(asked(mcp, token)).endswith("\n\nAnswer within 3 minutes.")
+        assert question(ask_for_approval(mcp, token)).endswith("\n\nAnswer within 3 minutes.")
 
 
 def test_a_record_that_changed_meanwhile_is_not_overwritten(office: Office, mcp: McpClient) -> None:
     person = office.person(manager=office.person())
     row = office.leave_of(person, MONDAY, FRIDAY)
     token = token_of(prepare(mcp, "updateTimeOff", {"end_date": "2026-06-03"}, time_off_id=row.pk))
-    first = asked(mcp, token)
+    first = ask_for_approval(mcp, token)
     time_off.change(office.organization.pk, row.pk, end_date=date(2026, 6, 4))
-    refused = failure(answered(mcp, token, first, accept(approve=True)))
+    refused = failure(answer_request(mcp, token, first, accept(approve=True)))
     assert refused["reason"] == "precondition_failed"
     assert "Prepare the change again" in refused["message"]
     row.refresh_from_db()
@@ -178,9 +178,9 @@ def test_a_record_that_changed_meanwhile_is_not_overwritten(office: Office, mcp:
 def test_days_that_were_taken_meanwhile_are_a_conflict(office: Office, mcp: McpClient) -> None:
     person = office.person()
     token = token_of(prepare(mcp, "createTimeOff", booking(office, person)))
-    first = asked(mcp, token)
+    first = ask_for_approval(mcp, token)
     office.leave_of(person, MONDAY, MONDAY)
-    refused = failure(answered(mcp, token, first, accept(approve=True)))
+    refused = failure(answer_request(mcp, token, first, accept(approve=True)))
     assert (refused["reason"], refused["field"]) == ("conflict", "start_date")
     assert TimeOff.objects.count() == 1
 
@@ -190,9 +190,9 @@ def test_what_changes_after_the_question_is_asked_about_again(
 ) -> None:
     person = office.person()
     token = token_of(prepare(mcp, "createTimeOff", booking(office, person)))
-    first = asked(mcp, token)
+    first = ask_for_approval(mcp, token)
     Person.objects.filter(pk=person.pk).update(manager=office.person(), first_name="Grace")
-    second = answered(mcp, token, first, accept(approve=True))
+    second = answer_request(mcp, token, first, accept(approve=True))
     assert "Grace" in question(second)
     assert not TimeOff.objects.exists()
 
@@ -202,10 +202,10 @@ def test_a_token_ends_after_five_minutes(office: Office, mcp: McpClient) -> None
     person = office.person()
     with time_machine.travel(now, tick=False):
         token = token_of(prepare(mcp, "createTimeOff", booking(office, person)))
-        first = asked(mcp, token)
+        first = ask_for_approval(mcp, token)
     with time_machine.travel(now + timedelta(minutes=5, seconds=1), tick=False):
         refused = failure(ask(mcp, "commit_api_write", {"confirmation_token": token}))
-        late = answered(mcp, token, first, accept(approve=True))
+        late = answer_request(mcp, token, first, accept(approve=True))
     assert (refused["reason"], refused["field"]) == ("invalid_confirmation", "confirmation_token")
     for refusal in (refused, failure(late)):
         assert "Prepare the change again with prepare_api_write." in refusal["message"]
@@ -236,14 +236,14 @@ def test_a_server_that_stops_after_the_change_does_not_make_it_twice(
 ) -> None:
     """The change is committed, and its answer is lost with the process."""
     token = token_of(prepare(mcp, "createTimeOff", booking(office, office.person())))
-    first = asked(mcp, token)
+    first = ask_for_approval(mcp, token)
     finish = record.finish
 
-    def lost(*_given: Any) -> None:
+    def fail(*_given: Any) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(record, "finish", lost)
-    assert answered(mcp, token, first, accept(approve=True)).status == 500
+    monkeypatch.setattr(record, "finish", fail)
+    assert answer_request(mcp, token, first, accept(approve=True)).status == 500
     monkeypatch.setattr(record, "finish", finish)
     again = ask(mcp, "commit_api_write", {"confirmation_token": token}).facts
     assert again["is_repeated"] is True
@@ -252,14 +252,14 @@ def test_a_server_that_stops_after_the_change_does_not_make_it_twice(
 
 @pytest.mark.django_db(transaction=True)
 def test_two_commits_at_once_make_one_change() -> None:
-    office = opened()
+    office = create_office()
     mcp = client(Program(office.organization), MODERN)
     token = token_of(prepare(mcp, "createTimeOff", booking(office, office.person())))
-    rounds = [asked(mcp, token) for _number in range(6)]
+    rounds = [ask_for_approval(mcp, token) for _number in range(6)]
 
     def approve(first: Reply) -> Reply:
         try:
-            return answered(mcp, token, first, accept(approve=True))
+            return answer_request(mcp, token, first, accept(approve=True))
         finally:
             connection.close()
 
