@@ -4,7 +4,9 @@ The exceptions are what is left to rename: they may only become fewer.
 """
 
 import ast
+import re
 from collections import Counter
+from functools import cache
 from typing import Final
 
 import pytest
@@ -50,6 +52,9 @@ REPEATED_CLASSES: Final = frozenset({"Outcome"})  # of calls, and the choices of
 FRAMEWORK_CLASSES: Final = frozenset({"Command", "Config", "Media", "Meta"})
 SENTENCES: Final = "aap_conformance/checks/"
 
+# Files below `tests` are not parsed, which takes seconds. Code in their strings counts too.
+DEFINITION: Final = re.compile(r"^ *(?:async )?(def|class) (\w+)", re.MULTILINE)
+
 
 def is_participle(word: str) -> bool:
     if word in IRREGULAR_PARTICIPLES:
@@ -70,6 +75,16 @@ def is_unclear(name: str) -> bool:
     return is_participle(first) and all(is_participle(one) or one in particles for one in others)
 
 
+@cache
+def _definitions_of_tests() -> tuple[tuple[str, str, str], ...]:
+    """Each function and class below `tests` as its path, `def` or `class`, and its name."""
+    return tuple(
+        (str(path.relative_to(sources.ROOT)), *found)
+        for path in sorted((sources.ROOT / "tests").rglob("*.py"))
+        for found in DEFINITION.findall(path.read_text(encoding="utf-8"))
+    )
+
+
 def test_functions_are_named_by_what_they_do_or_return() -> None:
     unclear = {
         f"{path} {node.name}"
@@ -83,6 +98,16 @@ def test_functions_are_named_by_what_they_do_or_return() -> None:
     assert EXCEPTIONS - unclear == set(), "these are exceptions no more"
 
 
+def test_functions_and_fixtures_of_tests_are_named_so_too() -> None:
+    unclear = {
+        f"{path} {name}"
+        for path, kind, name in _definitions_of_tests()
+        if kind == "def" and not name.startswith("test_") and is_unclear(name)
+    }
+
+    assert unclear == set(), "say what it does, returns or yields"
+
+
 def test_a_class_has_its_name_for_itself() -> None:
     count = Counter(
         node.name
@@ -94,6 +119,16 @@ def test_a_class_has_its_name_for_itself() -> None:
 
     assert repeated - REPEATED_CLASSES == set(), "put the subject into the name"
     assert REPEATED_CLASSES - repeated == set(), "these are exceptions no more"
+
+
+def test_a_class_of_tests_has_its_name_for_itself() -> None:
+    count = Counter(
+        name
+        for _path, kind, name in _definitions_of_tests()
+        if kind == "class" and name not in FRAMEWORK_CLASSES
+    )
+
+    assert {name for name, times in count.items() if times > 1} == set(), "name the subject too"
 
 
 @pytest.mark.parametrize(
