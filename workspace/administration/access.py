@@ -169,11 +169,11 @@ def build_rights_key(user: Visitor) -> tuple[Any, ...]:
     if not user.is_active:
         return ()
     person = cast("User", user)
-    permissions: Any = None
-    if person.is_staff and not person.is_superuser:
-        permissions = frozenset(ModelBackend().get_all_permissions(person))
+    if person.is_staff and person.is_superuser:
+        return ("everything",)
+    permissions = ModelBackend().get_all_permissions(person) if person.is_staff else ()
     is_admin = bool(organizations_administered(person))
-    return (person.is_staff, person.is_superuser, permissions, is_admin)
+    return (person.is_superuser, frozenset(permissions), is_admin)
 
 
 def grantable_roles(user: Visitor, organization_id: UUID) -> tuple[Role, ...]:
