@@ -294,7 +294,7 @@ CHANGES: Mapping[str, Change] = {
         "approvals/execution.py",
         "    if not begun:\n",
         "    if False:\n",
-        ("tests/gateway/approvals",),
+        ("tests/gateway/approvals/test_running_approvals.py",),
     ),
     "deployment: the kind of a server that others reach": Change(
         "halo_mcp/checks.py",

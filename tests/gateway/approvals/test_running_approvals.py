@@ -4,6 +4,7 @@ The worker is this process (`tests/drivers/shared_connection.py`), unless a test
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -132,6 +133,34 @@ def test_a_message_that_arrives_twice_is_one_execution(project: ReviewedProject)
         tasks.execute(str(row.pk))
     wait_for_jobs()
     assert project.executed == [{"name": "Ada"}]
+
+
+@pytest.mark.usefixtures("no_messages")
+def test_two_messages_at_once_are_one_execution(
+    project: ReviewedProject, held_calls: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, desk = project.request(), project.owner()
+    approve(desk, row)
+    both_have_read, begin = threading.Barrier(2), execution._begin
+    threads: list[threading.Thread] = []
+
+    def begin_together(queued: ApprovalRequest) -> ApprovalRequest | None:
+        threads.append(threading.current_thread())
+        both_have_read.wait(TIMEOUT)
+        return begin(queued)
+
+    monkeypatch.setattr(execution, "_begin", begin_together)
+    for _ in range(2):
+        tasks.execute(str(row.pk))
+    assert held_calls.begun.acquire(timeout=TIMEOUT)
+    # The call of one is held; the other one ends, or has called the API too.
+    until = time.monotonic() + TIMEOUT
+    while all(thread.is_alive() for thread in threads) and time.monotonic() < until:
+        if held_calls.begun.acquire(timeout=0.05):
+            break
+    held_calls.released.set()
+    wait_for_jobs()
+    assert held_calls == [{"name": "Ada"}]
 
 
 @pytest.mark.usefixtures("no_messages")
