@@ -1,6 +1,5 @@
 """Stores requests for approval: the request of a tool becomes a row that an admin decides."""
 
-import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from django.utils import timezone
 
 from approvals import cards, expiry, stored_arguments
 from approvals.models import ApprovalRequest, ApprovalStatus
-from foundation import admin_urls, idempotency
+from foundation import admin_urls, idempotency, ids
 from mcp_protocol.meta_keys import META
 from oauth.principal import Principal
 from tools_registry.api import (
@@ -218,8 +217,7 @@ def _identified_call(requested: PreparedCall, **more: Any) -> dict[str, Any]:
     requester, subject, customer = requested.principal, requested.subject, requested.customer
     invocation = requested.invocation
     if invocation.idempotency_key:
-        key = hashlib.sha256(invocation.idempotency_key.encode("utf-8", "surrogatepass"))
-        more["caller_key"] = key.hexdigest()
+        more["caller_key"] = ids.sha256_hex(invocation.idempotency_key)
     wanted = {
         "surface": invocation.surface.name,
         "tool": subject.name,

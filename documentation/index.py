@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,7 @@ from documentation import fulltext
 from documentation.markdown import SLUG, DocumentationPage, read_page
 from documentation.models import DocumentationSection
 from documentation.query import MAX_WORD_LENGTH, WORD
+from foundation import ids
 
 log = structlog.get_logger(__name__)
 
@@ -127,7 +127,7 @@ def _compare(sources: Mapping[str, str]) -> _Comparison:
 
 
 def _digest(source: str) -> str:
-    return sha256(f"{READER_REVISION}\n{source}".encode()).hexdigest()
+    return ids.sha256_hex(f"{READER_REVISION}\n{source}")
 
 
 def _wait_for_other_writers() -> None:

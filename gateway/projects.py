@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from hashlib import sha256
 from itertools import groupby
 from math import inf
 from operator import itemgetter
@@ -18,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from approvals import requests
 from audit import record
+from foundation import ids
 from foundation.db.storable import escape_unstorable
 from foundation.peer import UNKNOWN
 from gateway import differences, importing, outbound_policy, policies, servers
@@ -432,7 +432,7 @@ def _key(operation: OpenApiOperation) -> str:
     key = str(escape_unstorable(operation.key))
     if len(key) <= MAX_KEY_LENGTH:
         return key
-    digest = sha256(key.encode()).hexdigest()
+    digest = ids.sha256_hex(key)
     return f"{key[: MAX_KEY_LENGTH - len(digest) - 1]} {digest}"
 
 
@@ -464,7 +464,7 @@ def _keep_document(project: Project, text: str, by: User | None) -> None:
         project=project,
         version=project.version,
         text=text,
-        sha256=sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+        sha256=ids.sha256_hex(text),
         imported_by=by,
     )
     # Here too: one import after the other would keep up to 16 MB each until the night.
