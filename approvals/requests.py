@@ -243,11 +243,11 @@ def version_of(approval: Approval) -> int | None:
     return rows.values_list("version", flat=True).get()
 
 
-def list_open_versions(prefix: str) -> dict[str, set[int]]:
+def list_open_versions(surface_condition: Q) -> dict[str, set[int]]:
     """Returns the versions of documents that open requests were made with, by their surface."""
     rows = ApprovalRequest.objects.filter(
+        surface_condition,
         status__in=(ApprovalStatus.PENDING, ApprovalStatus.RUNNING),
-        surface__startswith=prefix,
         version__isnull=False,
     ).order_by()
     found: dict[str, set[int]] = {}

@@ -7,6 +7,7 @@ reads the switches.
 import contextlib
 from typing import Annotated, Final
 
+from gateway.policies import PROJECT_SURFACES
 from halo_mcp.asgi import application
 from tools_registry import registry
 from tools_registry.api import Facts, Keywords, ToolContext, Toolset
@@ -28,4 +29,4 @@ def hello(
 # For as long as the process lives.
 included = contextlib.ExitStack()
 included.enter_context(registry.including(TOOLS))
-surface.mount_family("gateway", lambda _name: WORKSPACE_SURFACE)
+surface.mount_family(PROJECT_SURFACES, lambda _key: WORKSPACE_SURFACE)

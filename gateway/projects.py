@@ -479,11 +479,11 @@ def prune_documents(project: Project | None = None) -> int:
     """
     rows = ProjectDocument.objects.filter(project=project) if project else ProjectDocument.objects
     keys = rows.order_by("project", "-version").values_list("project", "version", "pk")
-    surface = f"{policies.SURFACE_PREFIX}{project.pk}" if project else policies.SURFACE_PREFIX
-    requested = requests.list_open_versions(surface)
+    of_projects = policies.PROJECT_SURFACES.condition(project.pk if project else "")
+    requested = requests.list_open_versions(of_projects)
     old: list[UUID] = []
     for project_id, documents in groupby(keys, key=itemgetter(0)):
-        versions = requested.get(f"{policies.SURFACE_PREFIX}{project_id}", set())
+        versions = requested.get(policies.PROJECT_SURFACES.name_of(project_id), set())
         newer: float = inf
         for place, (_project, version, key) in enumerate(documents):
             # Other changes of a project count as versions too, and have no document.

@@ -167,7 +167,7 @@ def _page(request: HttpRequest, user: User, row: ApprovalRequest) -> HttpRespons
 
 def _for_program(request: HttpRequest, request_id: UUID) -> JsonResponse:
     """The status of a request for the credential that made it, or another of the same grant."""
-    rows = ApprovalRequest.objects.filter(surface__startswith=policies.SURFACE_PREFIX)
+    rows = ApprovalRequest.objects.filter(policies.PROJECT_SURFACES.condition())
     row = rows.filter(pk=request_id).first()
     surface = surfaces.find(row.surface) if row else None
     try:
