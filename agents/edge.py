@@ -26,11 +26,10 @@ from agents.replies import AgentReply, error_reply
 from agents.session_tools import InThread, SessionTools
 from foundation import headers as fields
 from foundation import peer
+from foundation.asgi import Bodies, Disconnected, Receive, RequestBody, Scope, Send
 from foundation.concurrency.thread_pool import ThreadPool
+from foundation.db import waits
 from rest.errors import ApiError
-from tools_registry.endpoint.asgi import with_connection
-from tools_registry.endpoint.asgi_types import Receive, Scope, Send
-from tools_registry.endpoint.bodies import Bodies, Disconnected, RequestBody
 
 log = structlog.get_logger(__name__)
 
@@ -219,7 +218,7 @@ class AgentApplication:
 
     async def _run_in_thread(self, owner: Hashable, work: Callable[[], T]) -> T:
         """Run `work` in a thread, in the turn of its caller."""
-        return await self._threads.submit(partial(with_connection, work), owner=owner)
+        return await self._threads.submit(partial(waits.with_connection, work), owner=owner)
 
 
 class _Rows:

@@ -38,6 +38,7 @@ from agents.sessions import Owner, Sent
 from agents.turns import BudgetUsed
 from foundation import ids
 from foundation.db.storable import has_unstorable_text
+from foundation.json_text import dumps
 from foundation.sealing import SealBroken
 from foundation.store_failures import is_store_failure
 from mcp_protocol import strict_json
@@ -221,7 +222,8 @@ def continue_session(request: AgentRequest, who: Principal, session_id: str) -> 
         return resolution.resolve(waiting, turn.messages, own.__contains__)
 
     try:
-        sent = replace(_build_sent(allowed, chosen), key=key, digest=sessions.digest(body))
+        digest = ids.sha256_hex(dumps(body).decode())
+        sent = replace(_build_sent(allowed, chosen), key=key, digest=digest)
         session, row, resolved = sessions.begin(session.pk, turn, sent, resolve)
     except Session.DoesNotExist:
         raise _no_session() from None

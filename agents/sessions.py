@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from hashlib import sha256
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -222,10 +221,6 @@ SEALED: Final = SealedColumn(
     write=_reseal,
     context=_context,
 )
-
-
-def digest(body: Mapping[str, Any]) -> str:
-    return sha256(dumps(body)).hexdigest()
 
 
 @transaction.atomic

@@ -16,10 +16,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from approvals import deciders, decisions, masked_arguments
-from approvals.deciders import DECIDE
+from approvals import decisions, masked_arguments
 from approvals.decisions import Decider, SelfApproval, Undecidable
 from approvals.models import ApprovalRequest, ApprovalStatus
+from approvals.surface_rules import DECIDE, find_rules
 from foundation import admin_urls
 from foundation.db.storable import escape_characters, escape_unstorable
 from foundation.links import link
@@ -154,8 +154,8 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     ) -> Any:
         row: ApprovalRequest = more["obj"]
         if reach(request.user, DECIDE).includes(row.organization_id):
-            user, rules = cast("User", request.user), deciders.get_rules(row)
-            is_tried = decisions.may_be_tried(row) and rules.may_decide(user, row)
+            user, deciders = cast("User", request.user), find_rules(row).deciders
+            is_tried = decisions.may_be_tried(row) and deciders.may_decide(user, row)
             why_not = decisions.why_not_approved(row, user) if is_tried else ""
             context["may_approve"] = is_tried and not why_not
             context["may_decline"] = is_tried and row.status == ApprovalStatus.PENDING

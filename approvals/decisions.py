@@ -17,6 +17,7 @@ from django.utils import timezone
 from approvals import deciders, delivery, execution, expiry, masked_arguments
 from approvals.execution import NotExecuted
 from approvals.models import ApprovalRequest, ApprovalStatus
+from approvals.surface_rules import find_rules
 from audit import record
 from workspace.models import User
 
@@ -99,9 +100,8 @@ def approve(request_id: UUID, decider: Decider) -> ApprovalRequest:
 
 def decline(request_id: UUID, decider: Decider, note: str = "") -> ApprovalRequest:
     """Declines a request that was not sent to the vendor. Raises NotAllowed and NotWaiting."""
-    if not deciders.get_rules(row := _get_settled_request(request_id)).may_decide(
-        decider.user, row
-    ):
+    row = _get_settled_request(request_id)
+    if not find_rules(row).deciders.may_decide(decider.user, row):
         raise NotAllowed
     waiting = ApprovalRequest.objects.filter(pk=request_id, status=ApprovalStatus.PENDING)
     declined = waiting.update(
@@ -140,14 +140,14 @@ def _open(row: ApprovalRequest) -> Q:
     now = timezone.now()
     waiting = Q(status=ApprovalStatus.PENDING, expires_at__gt=now)
     # A session of an agent goes on with the first outcome of a call that waits in it.
-    if row.call or not deciders.get_rules(row).may_repeat:
+    if row.call or not find_rules(row).deciders.may_repeat:
         return waiting
     again = Q(status__in=(ApprovalStatus.FAILED, ApprovalStatus.UNKNOWN))
     return waiting | again & Q(sent_at__gt=now - expiry.KEY_LIFETIME)
 
 
 def _require_approver(row: ApprovalRequest, decider: Decider) -> None:
-    rules = deciders.get_rules(row)
+    rules = find_rules(row).deciders
     if not deciders.is_own(row, decider.user) or rules.may_approve_own(row):
         if not rules.may_decide(decider.user, row):
             raise NotAllowed

@@ -2,37 +2,28 @@
 
 A secret is what the schema of a tool declares as one: by its format or as write-only, with every
 text inside of it, or by a name that the schema has. A name that a caller has chosen masks nothing,
-so that nobody hides what they request by its name. The schema is that of the tool on its surface,
-unless the surface, or the family of surfaces, binds another place where it is found.
+so that no requester can hide a value by its name. The rules of the surface find the schema
+(`surface_rules`).
 """
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from approvals.models import ApprovalRequest
+from approvals.surface_rules import find_rules
 from foundation import masking
 from tools_registry.api import Tool, secret_members
 from tools_registry.api.declared_members import SchemaPlace
 from tools_registry.api.model_arguments import ANY, read_arguments
-from tools_registry.pipeline import surface as surfaces
 
 MASK: Final = "*** (text, {count} characters)"
 # Longer texts could say anything: nobody approves what they cannot read.
 MAX_MASKED: Final = 200
 MAX_ALL_MASKED: Final = 1_000
 UNDECLARED: Final = "  (a name that is not in the API's description)"
-
-
-class SchemaOf(Protocol):
-    def __call__(self, request: ApprovalRequest) -> Mapping[str, Any] | None:
-        """Returns the input schema of the tool of a request, None if it does not exist."""
-        ...
-
-
-_schemas: Final[dict[str, SchemaOf]] = {}
 
 
 @dataclass(slots=True)
@@ -90,14 +81,9 @@ class MaskedArguments:
             yield json.dumps(value)
 
 
-def bind(surface: str, schema_of: SchemaOf) -> None:
-    """Registers the schemas of a surface or of a family, by its prefix; called at start-up."""
-    _schemas[surface] = schema_of
-
-
 def mask_request(request: ApprovalRequest) -> MaskedArguments:
     """Returns the arguments of a request as an approver reads them."""
-    return mask(request.arguments, _schema_of_request(request))
+    return mask(request.arguments, find_rules(request).find_schema(request))
 
 
 def mask(arguments: Mapping[str, Any], schema: Mapping[str, Any] | None) -> MaskedArguments:
@@ -135,7 +121,7 @@ def masked_result(request: ApprovalRequest) -> Any:
 
     Without a schema every text of the arguments counts as a secret, as in `mask`.
     """
-    schema = _schema_of_request(request)
+    schema = find_rules(request).find_schema(request)
     arguments = request.arguments
     found = secret_members.find_secrets(schema, arguments) if schema else _texts(arguments)
     # In all texts at once: there may be thousands of them, and of secrets.
@@ -216,18 +202,6 @@ def _value(
             made.unreadable.add(pointer)
         return MASK.format(count=len(text))
     return value
-
-
-def _schema_of_request(request: ApprovalRequest) -> Mapping[str, Any] | None:
-    family = request.surface.partition(":")[0]
-    schema_of = _schemas.get(request.surface) or _schemas.get(family) or _schema_of_tool
-    return schema_of(request)
-
-
-def _schema_of_tool(request: ApprovalRequest) -> Mapping[str, Any] | None:
-    surface = surfaces.find(request.surface)
-    tool = surface and surface.catalogue.find(request.tool, request.organization_id)
-    return (tool.argument_schema or tool.input_schema) if tool else None
 
 
 def _child_pointer(pointer: str, name: str) -> str:

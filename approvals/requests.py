@@ -1,6 +1,5 @@
 """Stores requests for approval: the request of a tool becomes a row that an admin decides."""
 
-import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from django.utils import timezone
 
 from approvals import cards, expiry, stored_arguments
 from approvals.models import ApprovalRequest, ApprovalStatus
-from foundation import admin_urls, idempotency
+from foundation import admin_urls, idempotency, ids
 from mcp_protocol.meta_keys import META
 from oauth.principal import Principal
 from tools_registry.api import (
@@ -30,8 +29,7 @@ from tools_registry.api import (
     Tool,
     ToolFailure,
 )
-from tools_registry.pipeline import call_kinds, gate
-from tools_registry.pipeline import surface as surfaces
+from tools_registry.pipeline import call_kinds, gate, surfaces
 from tools_registry.pipeline.approval_port import Approval
 from tools_registry.pipeline.call_kinds import CallSubject
 from tools_registry.pipeline.idempotency import KeyReused
@@ -218,8 +216,7 @@ def _identified_call(requested: PreparedCall, **more: Any) -> dict[str, Any]:
     requester, subject, customer = requested.principal, requested.subject, requested.customer
     invocation = requested.invocation
     if invocation.idempotency_key:
-        key = hashlib.sha256(invocation.idempotency_key.encode("utf-8", "surrogatepass"))
-        more["caller_key"] = key.hexdigest()
+        more["caller_key"] = ids.sha256_hex(invocation.idempotency_key)
     wanted = {
         "surface": invocation.surface.name,
         "tool": subject.name,
@@ -245,11 +242,11 @@ def version_of(approval: Approval) -> int | None:
     return rows.values_list("version", flat=True).get()
 
 
-def list_open_versions(prefix: str) -> dict[str, set[int]]:
+def list_open_versions(surface_condition: Q) -> dict[str, set[int]]:
     """Returns the versions of documents that open requests were made with, by their surface."""
     rows = ApprovalRequest.objects.filter(
+        surface_condition,
         status__in=(ApprovalStatus.PENDING, ApprovalStatus.RUNNING),
-        surface__startswith=prefix,
         version__isnull=False,
     ).order_by()
     found: dict[str, set[int]] = {}

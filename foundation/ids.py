@@ -132,10 +132,10 @@ def reference(prefix: str) -> str:
     return prefix + secrets.token_urlsafe(16)
 
 
-def sha256_hex(secret: str) -> str:
-    """Returns the SHA-256 of a random secret in 64 hexadecimal digits, which is what is stored.
+def sha256_hex(text: str) -> str:
+    """Returns the SHA-256 of a text in 64 hexadecimal digits: of a random secret, what is stored.
 
     A plain hash is enough for 256 random bits; do not use it for passwords. Any text is accepted,
-    lone surrogates included, since clients send the secret.
+    lone surrogates included, since clients send it.
     """
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -11,7 +11,7 @@ ENDED: Final = frozenset({ApprovalStatus.DONE, *statuses.WITH_REASON})
 
 
 def deliver(request: ApprovalRequest) -> None:
-    """Pushes the end of a request (`approvals.delivery.ApprovalDelivery`)."""
+    """Pushes the end of a request (`approvals.surface_rules`)."""
     if request.status in ENDED:
         pushing.push(request.authorization_id, notification(request))
 

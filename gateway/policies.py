@@ -20,12 +20,11 @@ from foundation.db.statements import Statement
 from gateway.models import ApproverGroup, Effect, PolicyRule, Project
 from gateway.rules import conditions
 from gateway.rules.conditions import ArgumentCondition
+from tools_registry.pipeline.surfaces import SurfaceFamily
 from workspace.administration.access import ADMINS
 from workspace.models import Membership, User
 
-# The family of the surfaces of projects, and what their names begin with.
-FAMILY: Final = "gateway"
-SURFACE_PREFIX: Final = f"{FAMILY}:"
+PROJECT_SURFACES: Final = SurfaceFamily("gateway")
 ANY: Final = "*"
 # Of those who may approve a request, how many are named to its requester, and how much of a name.
 MAX_NAMED: Final = 3
@@ -138,11 +137,6 @@ def matches(pattern: str, name: str) -> bool:
             return False
         position = found + len(part)
     return True
-
-
-def project_of(surface: str) -> str:
-    """Returns the project id that is in the name of a surface, empty for other surfaces."""
-    return surface.removeprefix(SURFACE_PREFIX) if surface.startswith(SURFACE_PREFIX) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +303,7 @@ def _has_owner(project: Project, requester_id: str) -> bool:
 
 def _project(request: ApprovalRequest) -> Project | None:
     rows = Project.objects.select_related("owner").filter(organization=request.organization_id)
-    return rows.filter(pk=project_of(request.surface)).first()
+    return rows.filter(pk=PROJECT_SURFACES.key_of(request.surface)).first()
 
 
 def _allows_own(project: Project, request: ApprovalRequest) -> bool:

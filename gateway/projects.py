@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from hashlib import sha256
 from itertools import groupby
 from math import inf
 from operator import itemgetter
@@ -18,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from approvals import requests
 from audit import record
+from foundation import ids
 from foundation.db.storable import escape_unstorable
 from foundation.peer import UNKNOWN
 from gateway import differences, importing, outbound_policy, policies, servers
@@ -432,7 +432,7 @@ def _key(operation: OpenApiOperation) -> str:
     key = str(escape_unstorable(operation.key))
     if len(key) <= MAX_KEY_LENGTH:
         return key
-    digest = sha256(key.encode()).hexdigest()
+    digest = ids.sha256_hex(key)
     return f"{key[: MAX_KEY_LENGTH - len(digest) - 1]} {digest}"
 
 
@@ -464,7 +464,7 @@ def _keep_document(project: Project, text: str, by: User | None) -> None:
         project=project,
         version=project.version,
         text=text,
-        sha256=sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+        sha256=ids.sha256_hex(text),
         imported_by=by,
     )
     # Here too: one import after the other would keep up to 16 MB each until the night.
@@ -479,11 +479,11 @@ def prune_documents(project: Project | None = None) -> int:
     """
     rows = ProjectDocument.objects.filter(project=project) if project else ProjectDocument.objects
     keys = rows.order_by("project", "-version").values_list("project", "version", "pk")
-    surface = f"{policies.SURFACE_PREFIX}{project.pk}" if project else policies.SURFACE_PREFIX
-    requested = requests.list_open_versions(surface)
+    of_projects = policies.PROJECT_SURFACES.condition(project.pk if project else "")
+    requested = requests.list_open_versions(of_projects)
     old: list[UUID] = []
     for project_id, documents in groupby(keys, key=itemgetter(0)):
-        versions = requested.get(f"{policies.SURFACE_PREFIX}{project_id}", set())
+        versions = requested.get(policies.PROJECT_SURFACES.name_of(project_id), set())
         newer: float = inf
         for place, (_project, version, key) in enumerate(documents):
             # Other changes of a project count as versions too, and have no document.

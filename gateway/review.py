@@ -21,7 +21,7 @@ from approvals.models import ApprovalRequest, ApprovalStatus
 from foundation import queueing
 from gateway import policies, quota
 from gateway.models import Effect
-from gateway.policies import PolicyDecision, ProjectPolicy
+from gateway.policies import PROJECT_SURFACES, PolicyDecision, ProjectPolicy
 from gateway.requests import approver_mail, details, statuses
 from mcp_protocol import mcp_apps
 from tools_registry.api import Blocks
@@ -83,7 +83,7 @@ def review(call: PreparedCall) -> PreparedCall | FinalOutcome:
 def _apply_policy(call: PreparedCall) -> PreparedCall | FinalOutcome:
     """What the policy says of the call now. Raises RuleGone."""
     subject, approval = call.subject, call.invocation.approval
-    policy = policies.read(policies.project_of(call.invocation.surface.name))
+    policy = policies.read(PROJECT_SURFACES.key_of(call.invocation.surface.name))
     decision = policy.decide(subject.name, call.arguments, is_read=not subject.mutates)
     if decision.effect == Effect.DENY:
         return RefusedCall(DENIED)
@@ -100,7 +100,7 @@ def _request_approval(
 
     Raises RuleGone.
     """
-    project_id = policies.project_of(call.invocation.surface.name)
+    project_id = PROJECT_SURFACES.key_of(call.invocation.surface.name)
     found = requests.request_call(
         call,
         expires_at=timezone.now() + timedelta(minutes=policy.approval_minutes),
@@ -161,7 +161,7 @@ def _describe_open(row: ApprovalRequest) -> str:
         return APPROVED
     approvers = policies.describe_approvers(row)
     if not approvers:
-        project_id = policies.project_of(row.surface)
+        project_id = PROJECT_SURFACES.key_of(row.surface)
         url = f"{settings.HALO_PUBLIC_URL}/projects/{project_id}/policy"
         return NO_APPROVER.format(url=url)
     is_notified = row.announced_at is not None and approver_mail.was_sent(row)

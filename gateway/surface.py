@@ -12,7 +12,7 @@ from typing import Final
 from approvals import masked_arguments
 from approvals.call_tasks import ApprovalTasks
 from gateway import source
-from gateway.policies import SURFACE_PREFIX
+from gateway.policies import PROJECT_SURFACES
 from gateway.review import describe_task, review
 from gateway.source import ProjectSource
 from mcp_protocol import errors
@@ -24,10 +24,9 @@ from oauth.endpoints.challenges import ResourceChallenges
 from tools_registry.endpoint.surface import McpSurface
 from tools_registry.icons import with_icons
 from tools_registry.pipeline import gate
-from tools_registry.pipeline.invocation import Surface
 from tools_registry.registry import Catalogue
 
-NAME: Final = re.compile(rf"{SURFACE_PREFIX}({scopes.PROJECT_ID})")
+PROJECT_ID: Final = re.compile(scopes.PROJECT_ID)
 # Ids are taken from paths of strangers too, and a surface takes about two kilobytes.
 MAX_CACHED: Final = 1_024
 
@@ -39,15 +38,9 @@ SERVER: Final = ServerInfo(
 )
 
 
-def name_of(project_id: str) -> str:
-    """Returns the name of a project's surface, as audit rows and requests for approval have it."""
-    return f"{SURFACE_PREFIX}{project_id}"
-
-
-def find_by_name(name: str) -> Surface | None:
-    """Returns the surface of this name; None for a name that no project can have."""
-    match = NAME.fullmatch(name)
-    return get_for_project(match[1]) if match else None
+def find_for_project(project_id: str) -> McpSurface | None:
+    """Returns the surface of a project; None for an id that no project can have."""
+    return get_for_project(project_id) if PROJECT_ID.fullmatch(project_id) else None
 
 
 def find_by_path(path: str) -> McpSurface | None:
@@ -62,11 +55,11 @@ def find_by_path(path: str) -> McpSurface | None:
 @lru_cache(maxsize=MAX_CACHED)
 def get_for_project(project_id: str) -> McpSurface:
     """Returns the surface of a project; the same object each time."""
-    path = f"/{project_id}"
+    path, name = f"/{project_id}", PROJECT_SURFACES.name_of(project_id)
     project = ProjectSource(project_id)
     sources = (project,)
     return McpSurface(
-        name=name_of(project_id),
+        name=name,
         credentials={
             principal.ACCESS_TOKEN: credentials.access_tokens(path),
             mcp_tokens.PREFIX: mcp_tokens.verifier(path),
@@ -92,7 +85,7 @@ def get_for_project(project_id: str) -> McpSurface:
         bare_initialize=_bare_initialize,
         review=review,
         recorded=masked_arguments.mask_for_audit,
-        tasks=ApprovalTasks(name_of(project_id), describe_task, project.list_waiting_tools),
+        tasks=ApprovalTasks(name, describe_task, project.list_waiting_tools),
     )
 
 

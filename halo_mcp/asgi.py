@@ -20,6 +20,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "halo_mcp.settings")
 from django.conf import settings
 from django.db import connections
 
+from foundation.asgi import Receive, Scope, Send
 from halo_mcp import wsgi
 
 django_application = wsgi.application
@@ -34,7 +35,6 @@ from halo_mcp.server.page_pools import POOLS  # noqa: E402  apps first
 from halo_mcp.server.wsgi_bridge import WsgiBridge  # noqa: E402  apps first
 from halo_mcp.surfaces import SURFACES, Mounts  # noqa: E402  apps first
 from tools_registry.endpoint.asgi import McpApplication  # noqa: E402  apps first
-from tools_registry.endpoint.asgi_types import Receive, Scope, Send  # noqa: E402  apps first
 from tools_registry.endpoint.websocket.open_sockets import OpenSockets  # noqa: E402  apps first
 from tools_registry.pipeline import changes_in_flight  # noqa: E402  apps first
 

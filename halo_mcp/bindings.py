@@ -4,10 +4,11 @@ from agents import callers as agents
 from agents import retention as agents_retention
 from agents import sessions
 from agents.privacy import AgentSessions
-from approvals import deciders, delivery, execution, masked_arguments
+from approvals import execution, surface_rules
 from approvals import retention as approvals_retention
 from approvals.privacy import ApprovalRequests
 from approvals.requests import Requests
+from approvals.surface_rules import SurfaceRules
 from audit import record
 from audit.privacy import Calls, PrivacyEventRecorder, SecurityEvents
 from console.ask import calling
@@ -17,7 +18,7 @@ from customers.privacy.mails import OutgoingMails
 from foundation import journal
 from gateway import decision_push
 from gateway import surface as gateway
-from gateway.policies import FAMILY, Approvers
+from gateway.policies import PROJECT_SURFACES, Approvers
 from gateway.requests import details
 from gateway.resources import GatewayProjects
 from halo_mcp import privacy_columns
@@ -25,7 +26,7 @@ from halo_mcp.surfaces import SURFACES
 from oauth import ports
 from people.mcp import surface as people
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
-from tools_registry.pipeline import approval_port, idempotency, surface
+from tools_registry.pipeline import approval_port, idempotency, surfaces
 from tools_registry.pipeline.scope_explainer import GateExplainer
 
 
@@ -50,12 +51,17 @@ def bind() -> None:
             approvals_retention.build_kind(sessions.is_call_in_session),
         )
     )
-    delivery.bind(FAMILY, decision_push.deliver)
-    deciders.bind(FAMILY, Approvers())
-    masked_arguments.bind(FAMILY, details.schema_of)
+    surface_rules.bind(
+        PROJECT_SURFACES,
+        SurfaceRules(
+            deciders=Approvers(),
+            find_schema=details.schema_of,
+            deliver=decision_push.deliver,
+        ),
+    )
     for each in SURFACES.values():
-        surface.mount(each)
-    surface.mount(calling.SURFACE)
-    surface.mount(people.SURFACE)
-    surface.mount(agents.SURFACE)
-    surface.mount_family(FAMILY, gateway.find_by_name)
+        surfaces.mount(each)
+    surfaces.mount(calling.SURFACE)
+    surfaces.mount(people.SURFACE)
+    surfaces.mount(agents.SURFACE)
+    surfaces.mount_family(PROJECT_SURFACES, gateway.find_for_project)

@@ -10,7 +10,7 @@ from typing import Any
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from halo_mcp import cookies, env, key_files, logs, passkeys, rest
+from halo_mcp import cookies, env, key_files, logs, passkeys
 from halo_mcp.setting_groups import *  # noqa: F403  settings of one topic each
 from halo_mcp.setting_groups.deployment import (
     HALO_PUBLIC_URL,
@@ -383,10 +383,6 @@ SILENCED_SYSTEM_CHECKS = [
     # SQLite has no columns that are only included in an index; it gets the index without them.
     "models.W040",
 ]
-
-# --- The SDK API (docs/sdk-api.md) --------------------------------------------------------------
-REST_FRAMEWORK = rest.FRAMEWORK
-SPECTACULAR_SETTINGS = rest.contract(HALO_PUBLIC_URL)
 
 # --- Background work ----------------------------------------------------------------------------
 

@@ -11,13 +11,14 @@ from django.views.decorators.csrf import csrf_exempt
 
 from foundation.concurrency import page_threads
 from gateway import surface as gateway
+from gateway.policies import PROJECT_SURFACES
 from oauth import addresses
 from people import hosts
 from people.mcp import surface as people
 from tools_registry.endpoint import wsgi_view
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
 from tools_registry.endpoint.websocket.handshake import Address
-from tools_registry.pipeline import surface as pipeline_surface
+from tools_registry.pipeline import surfaces
 
 # By host and path. A host is a lower-case name without port in which `*` matches any characters,
 # or empty for every host.
@@ -61,10 +62,9 @@ def agents_subpath(host: str, path: str) -> str | None:
 
 def find_for_socket(address: Address) -> McpSurface | None:
     """Returns the surface of a project for the address of a WebSocket, or None."""
-    name = gateway.name_of(address.project_id)
-    if address.path not in SOCKET_PATHS or not gateway.NAME.fullmatch(name):
+    if address.path not in SOCKET_PATHS:
         return None
-    surface = pipeline_surface.find(name)
+    surface = surfaces.find(PROJECT_SURFACES.name_of(address.project_id))
     return surface if isinstance(surface, McpSurface) else None
 
 

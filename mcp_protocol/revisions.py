@@ -39,11 +39,6 @@ def find(text: str) -> Revision | None:
     return BY_TEXT.get(text)
 
 
-def is_at_least(revision: Revision, minimum: Revision) -> bool:
-    """Returns whether a revision is the named one or a later one."""
-    return _POSITION[revision] >= _POSITION[minimum]
-
-
 def revisions_since(minimum: Revision) -> tuple[Revision, ...]:
     """Returns the named revision and all later ones, oldest first."""
     return REVISIONS[_POSITION[minimum] :]

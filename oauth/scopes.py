@@ -160,17 +160,6 @@ def _intersect_scopes(token: str, consent: str) -> ScopeSet:
 _remembered: Final = lru_cache(maxsize=1_024)(_intersect_scopes)
 
 
-def for_action(integration: str, action: str) -> Scope:
-    """Returns the scope that one action requires.
-
-    Raises ValueError for names outside the grammar: no token could ever hold such a scope.
-    """
-    scope = _recognise(f"actions:{integration}:{action}")
-    if scope is None:
-        raise ValueError(f"no scope can name {integration!r} {action!r}")
-    return scope
-
-
 def for_project(project_id: str, tool: str = "*") -> Scope:
     """Returns the scope of one tool of a project, or of all.
 
@@ -220,22 +209,6 @@ SUPPORTED: Final = ScopeSet((*ADVERTISED, ALL_ACTIONS))
 """The scopes that exist in every deployment, whichever integrations it has."""
 
 FIXED: Final = frozenset(SUPPORTED)
-
-
-class SmallestSet(NamedTuple):
-    use_case: str
-    scopes: str
-
-
-SMALLEST_SETS: Final = (
-    SmallestSet("Walk a customer through the widget's installation", "setup:read docs:read"),
-    SmallestSet("Read product insight without changing anything", "data:read docs:read"),
-    SmallestSet("Look customers up and act for them", "actions:* data:read"),
-    SmallestSet("Search the documentation", "docs:read"),
-    SmallestSet("Work with one integration", "actions:hubspot:*"),
-    SmallestSet("Run one action", "actions:hubspot:create_deal"),
-)
-"""The smallest scopes that a use case needs (the scopes document, last table)."""
 
 
 class ScopeDescription(NamedTuple):

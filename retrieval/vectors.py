@@ -4,14 +4,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.interfaces import STORED, Matrix, Vector
-
-NO_IDS: Final = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

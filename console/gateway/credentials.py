@@ -16,7 +16,7 @@ from console.gateway.access import project_member_required, save_form
 from foundation import stale_forms
 from foundation.concurrency.job_threads import NoJobThread
 from foundation.stale_forms import FormValue
-from gateway import access, calling, credentials, policies, servers, source, surface
+from gateway import access, calling, credentials, policies, servers, source
 from gateway.calling import UpstreamCall
 from gateway.credentials import InvalidSecret
 from gateway.models import Authentication, Effect, Project, UpstreamCredential
@@ -107,7 +107,7 @@ def _send(call: UpstreamCall, project: Project, user: User) -> JobResult:
     organization_id = project.organization_id
     try:
         prepared = call.prepare(organization_id, {})
-        target = surface.name_of(project.pk)
+        target = policies.PROJECT_SURFACES.name_of(project.pk)
         with vendors.hold_slot(Upstream(organization_id, target, prepared.origin, TEST_SECONDS)):
             calling.send(
                 call,

@@ -31,7 +31,7 @@ from gateway.requests.details import ALL_REQUESTS, RequestFilter
 from oauth import credentials
 from oauth.endpoints import replies
 from oauth.principal import Unauthenticated
-from tools_registry.pipeline import surface as surfaces
+from tools_registry.pipeline import surfaces
 from workspace.models import User
 
 HTML: Final = "text/html"
@@ -167,7 +167,7 @@ def _page(request: HttpRequest, user: User, row: ApprovalRequest) -> HttpRespons
 
 def _for_program(request: HttpRequest, request_id: UUID) -> JsonResponse:
     """The status of a request for the credential that made it, or another of the same grant."""
-    rows = ApprovalRequest.objects.filter(surface__startswith=policies.SURFACE_PREFIX)
+    rows = ApprovalRequest.objects.filter(policies.PROJECT_SURFACES.condition())
     row = rows.filter(pk=request_id).first()
     surface = surfaces.find(row.surface) if row else None
     try:

@@ -19,7 +19,6 @@ HOURS: Final = (
 )
 MARCH: Final = 3
 TUESDAY, THURSDAY, SUNDAY = 1, 3, 6
-SECONDS_A_DAY: Final = 86_400
 
 
 class Dates:

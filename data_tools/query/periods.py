@@ -30,10 +30,6 @@ class QueryPeriod:
     start: datetime | None
     end: datetime | None
 
-    @property
-    def is_bounded(self) -> bool:
-        return self.start is not None or self.end is not None
-
     def q(self, model: type[Model], column: str, zone: ZoneInfo) -> Q:
         """The condition that a column of times, or of days in this zone, is within the period."""
         if isinstance(model._meta.get_field(column), DateTimeField):

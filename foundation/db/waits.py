@@ -5,14 +5,19 @@ of their own. The threads of other processes share a bounded pool of connections
 (docs/decisions/0077-limits-of-waits.md).
 """
 
-from collections.abc import Iterator
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from django.conf import settings
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections
+
+T = TypeVar("T")
 
 # A statement of a call finds a few rows; what takes long is in a `time_limit` of its own.
 CALL_SECONDS: Final = 10.0
@@ -22,6 +27,16 @@ REPLY_MARGIN_SECONDS: Final = 2.0
 WORKER_PROCESSES: Final = 2
 # Of each of them: more than it has threads.
 WORKER_CONNECTIONS: Final = 6
+
+# How long after its last use a connection that its thread keeps is taken for alive.
+TRUSTED_SECONDS: Final = 1.0
+
+
+class _Thread(threading.local):
+    worked_at: float = -math.inf
+
+
+_thread: Final = _Thread()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +127,27 @@ def reply_limit(seconds: float) -> Iterator[None]:
         yield
     finally:
         _reply_seconds.reset(before)
+
+
+def with_connection(function: Callable[..., T], *args: Any) -> T:
+    """Run a function in a thread, with a connection for as long as it runs; return its result."""
+    # Django tries a connection that its thread keeps, on SQLite, before its next statement once
+    # this has been called: right for one that was quiet for a while.
+    if time.monotonic() - _thread.worked_at > TRUSTED_SECONDS:
+        close_old_connections()
+    try:
+        with reply_limit(CALL_SECONDS):
+            return function(*args)
+    finally:
+        # A connection that an error broke is dropped now, and another one goes back to the pool.
+        database = connections[DEFAULT_DB_ALIAS]
+        if database.errors_occurred:
+            drop_connection()
+        else:
+            give_back_connection()
+        _thread.worked_at = time.monotonic()
+
+
+def drop_connection() -> None:
+    """Let go of the thread's connection, even where it still answers."""
+    connections[DEFAULT_DB_ALIAS].close()

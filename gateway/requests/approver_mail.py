@@ -83,7 +83,7 @@ def _find_unannounced() -> QuerySet[ApprovalRequest]:
 
 def _find_waiting() -> QuerySet[ApprovalRequest]:
     waiting = ApprovalRequest.objects.filter(
-        surface__startswith=policies.SURFACE_PREFIX,
+        policies.PROJECT_SURFACES.condition(),
         status=ApprovalStatus.PENDING,
         expires_at__gt=timezone.now(),
     )

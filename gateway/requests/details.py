@@ -20,6 +20,7 @@ from gateway.models import Project, ProjectTool
 from gateway.openapi import wire
 from gateway.openapi.shapes import OpenApiOperation, from_json
 from gateway.openapi.wire.values import InvalidArgument
+from gateway.policies import PROJECT_SURFACES
 from gateway.requests import statuses
 from gateway.servers import UnconfirmedServer
 from workspace.administration.access import organizations_administered
@@ -83,7 +84,7 @@ class RequestFilter:
         """Returns the condition for the project and the tool."""
         wanted = Q(tool__icontains=self.tool) if self.tool else Q()
         if self.project_id:
-            wanted &= Q(surface=f"{policies.SURFACE_PREFIX}{self.project_id}")
+            wanted &= PROJECT_SURFACES.condition(self.project_id)
         return wanted
 
     def full_condition(self) -> Q:
@@ -110,7 +111,7 @@ class Lists:
 def rows_of(user: User) -> QuerySet[ApprovalRequest]:
     """Returns the requests for calls to projects in the organizations of a person."""
     return ApprovalRequest.objects.filter(
-        surface__startswith=policies.SURFACE_PREFIX, organization__in=sorted(user.active_roles)
+        PROJECT_SURFACES.condition(), organization__in=sorted(user.active_roles)
     ).select_related("organization", "decided_by")
 
 
@@ -154,7 +155,7 @@ def lists(user: User, wanted: RequestFilter = ALL_REQUESTS) -> Lists:
 
 def schema_of(request: ApprovalRequest) -> Mapping[str, Any] | None:
     """Returns the input schema of the tool of a request, None if it is gone."""
-    project_id = policies.project_of(request.surface)
+    project_id = PROJECT_SURFACES.key_of(request.surface)
     tool = ProjectTool.objects.filter(project_id=project_id, name=request.tool).first()
     return from_json(tool.operation).full_schema if tool else None
 
@@ -204,7 +205,7 @@ def project_name(row: ApprovalRequest) -> str:
 
 def _find_operation(row: ApprovalRequest) -> tuple[Project | None, OpenApiOperation | None]:
     """The project of a request, and the operation that it calls."""
-    project = Project.objects.filter(pk=policies.project_of(row.surface)).first()
+    project = Project.objects.filter(pk=PROJECT_SURFACES.key_of(row.surface)).first()
     tool = ProjectTool.objects.filter(project=project, name=row.tool).first()
     return project, from_json(tool.operation) if tool else None
 

@@ -204,7 +204,7 @@ def replay(project: Project, policy: ProjectPolicy, other: ProjectPolicy) -> Rep
 
     Arguments that were too long to be recorded are missing, and their conditions do not hold.
     """
-    surface = f"{policies.SURFACE_PREFIX}{project.pk}"
+    surface = policies.PROJECT_SURFACES.name_of(project.pk)
     calls = usage.arguments_of_calls(project.organization_id, surface, limit=MAX_REPLAYED)
     tools = ProjectTool.objects.filter(project=project)
     is_read = dict(tools.values_list("name", "is_read"))

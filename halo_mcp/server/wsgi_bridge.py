@@ -24,11 +24,10 @@ from wsgiref.util import FileWrapper
 import structlog
 from django.http import HttpResponse, parse_cookie
 
+from foundation.asgi import Bodies, Disconnected, Receive, RequestBody, Scope, Send
 from foundation.concurrency.concurrency_limit import ConcurrencyLimit, ConcurrencyLimitReached
 from foundation.concurrency.thread_pool import ThreadPool
 from foundation.headers import combine_repeated
-from tools_registry.endpoint.asgi_types import Receive, Scope, Send
-from tools_registry.endpoint.bodies import Bodies, Disconnected, RequestBody
 
 log = structlog.get_logger(__name__)
 

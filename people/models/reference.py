@@ -128,7 +128,3 @@ class WorkingPattern(Record):
     @property
     def weekly_minutes(self) -> int:
         return sum(self.minutes)
-
-    @property
-    def days_per_week(self) -> int:
-        return sum(minutes > 0 for minutes in self.minutes)

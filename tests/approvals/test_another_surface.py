@@ -10,8 +10,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from approvals import delivery
+from approvals import surface_rules
 from approvals.models import ApprovalRequest
+from approvals.surface_rules import SurfaceRules
 from approvals.tasks import settle as settle_requests
 from audit.models import ActionExecution
 from foundation import ids
@@ -27,8 +28,8 @@ from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tools_registry.api import Arguments, Blocks, Facts, Result, ToolContext, Toolset
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
-from tools_registry.pipeline import gate
-from tools_registry.pipeline import surface as surfaces
+from tools_registry.pipeline import gate, surfaces
+from tools_registry.pipeline.surfaces import SurfaceFamily
 from tools_registry.registry import Catalogue, ToolsetSource
 
 SECRET = "keys_" + "k" * 43
@@ -152,7 +153,8 @@ def shelf(grant: Grant, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
         def deliver(request: ApprovalRequest) -> None:
             shelf.delivered.append((str(request.pk), request.status, request.result))
 
-        monkeypatch.setitem(delivery._deliveries, "shelf", deliver)
+        rules = SurfaceRules(deliver=deliver)
+        monkeypatch.setitem(surface_rules._rules, SurfaceFamily("shelf"), rules)
         yield shelf
 
 

@@ -1,20 +1,21 @@
 """Requests for approval of any surface, other than billing, with their own delivery."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urljoin
 from uuid import UUID
 
 import pytest
 
-from approvals import delivery
+from approvals import delivery, surface_rules
 from approvals.models import ApprovalRequest, ApprovalStatus
+from approvals.surface_rules import SurfaceRules
 from tests.drivers import billing
 from tests.drivers.billing import RefundCase
 from tests.drivers.fake_vendors.stripe import Stripe
 from tests.drivers.mcp import McpClient
 from tools_registry.endpoint.websocket import pushing
+from tools_registry.pipeline.surfaces import SurfaceFamily
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def case(mcp: McpClient, stripe: Stripe) -> RefundCase:
 
 
 @pytest.fixture
-def deliveries() -> Iterator[list[tuple[str, Any]]]:
+def deliveries(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     """The status and result of what a delivery of the workspace server was given."""
     seen: list[tuple[str, Any]] = []
 
@@ -32,9 +33,9 @@ def deliveries() -> Iterator[list[tuple[str, Any]]]:
         seen.append((stored.status, stored.result))
         raise ConnectionError("the requester has left")
 
-    delivery.bind("workspace", deliver)
-    yield seen
-    del delivery._deliveries["workspace"]
+    workspace = SurfaceFamily("workspace")
+    monkeypatch.setitem(surface_rules._rules, workspace, SurfaceRules(deliver=deliver))
+    return seen
 
 
 def test_a_decision_is_delivered_once_it_is_stored(case: RefundCase, deliveries: list[Any]) -> None:

@@ -16,7 +16,6 @@ from tests.console import consent_context
 from workspace.models import User
 
 ORIGIN = "http://localhost"
-LEAST_TARGET = 44  # CSS pixels: WCAG 2.2, 2.5.5
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )

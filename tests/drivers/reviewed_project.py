@@ -12,6 +12,7 @@ from approvals.models import ApprovalRequest
 from gateway import review
 from gateway.models import PolicyRule, Project, ProjectTool
 from gateway.openapi.shapes import BodyField, OpenApiOperation, OperationBody, as_json
+from gateway.policies import PROJECT_SURFACES
 from halo_mcp.asgi import Application
 from oauth import credentials
 from tests.drivers.asgi import app_transport, application
@@ -20,8 +21,7 @@ from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tools_registry.api import Blocks, Result, Tool, ToolContext, Toolset
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
-from tools_registry.pipeline import gate
-from tools_registry.pipeline import surface as surfaces
+from tools_registry.pipeline import gate, surfaces
 from tools_registry.registry import Catalogue, ToolsetSource
 from workspace.models import Membership, Role, User
 
@@ -104,14 +104,14 @@ def open_reviewed_project(grant: Grant) -> Iterator[ReviewedProject]:
     source = ToolsetSource([_toolset(project)])
     project.surface = replace(
         WORKSPACE_SURFACE,
-        name=f"gateway:{row.pk}",
+        name=PROJECT_SURFACES.name_of(row.pk),
         credentials=credentials.VERIFIERS,
         catalogue=Catalogue(lambda: [source]),
         layers={"scope": gate.LAYERS["scope"]},
         approvable=frozenset(),
         review=review.review,
     )
-    families = {"gateway": lambda name: project.surface if name == project.surface.name else None}
+    families = {PROJECT_SURFACES: lambda key: project.surface if key == project.row.pk else None}
     with mock.patch.dict(surfaces._families, families), application() as endpoint:
         app = Application(endpoint, {("", PATH): project.surface})
         project.mcp = project.mcp.with_transport(app_transport(app, PATH))

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from audit.models import ActionExecution
-from gateway import outbound_policy, surface
+from gateway import outbound_policy, policies
 from gateway.models import Project
 from mcp_protocol.revisions import REVISIONS, Revision
 from tests.drivers.fake_vendors import site as sites
@@ -27,7 +27,9 @@ BUSY = "Too many calls wait for this API at the moment"
 def upstream_of(project: Project) -> Upstream:
     """What calls of the project wait for."""
     origin = outbound_policy.origin(project.target_url)
-    return Upstream(project.organization_id, surface.name_of(project.pk), origin, 30.0)
+    return Upstream(
+        project.organization_id, policies.PROJECT_SURFACES.name_of(project.pk), origin, 30.0
+    )
 
 
 @contextmanager

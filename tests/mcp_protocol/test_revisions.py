@@ -1,7 +1,5 @@
 """Revisions: their order, and what a handshake is answered with."""
 
-from itertools import pairwise
-
 import pytest
 
 from mcp_protocol.revisions import (
@@ -11,7 +9,6 @@ from mcp_protocol.revisions import (
     Revision,
     answer_to_initialize,
     find,
-    is_at_least,
     revisions_since,
 )
 
@@ -25,15 +22,6 @@ def test_revisions_stand_in_order_and_split_into_two_eras() -> None:
         "2025-11-25",
         "2026-07-28",
     ]
-
-
-@pytest.mark.parametrize(("older", "newer"), list(pairwise(REVISIONS)))
-def test_a_newer_revision_is_at_least_the_older_one_and_not_the_reverse(
-    older: Revision, newer: Revision
-) -> None:
-    assert is_at_least(newer, older)
-    assert is_at_least(older, older)
-    assert not is_at_least(older, newer)
 
 
 def test_since_names_a_revision_and_all_after_it() -> None:

@@ -5,6 +5,8 @@ import pytest
 from oauth import scopes
 from oauth.errors import InvalidScope
 
+PROJECT = "prj_" + "a" * 22
+
 
 @pytest.mark.parametrize(
     "text",
@@ -165,18 +167,18 @@ def test_narrowing_to_nothing_known_is_an_invalid_scope() -> None:
         scopes.parse("actions:*").narrow(scopes.parse("actions:hub*"))
 
 
-def test_the_scope_of_an_action_is_built_from_its_two_names() -> None:
-    assert str(scopes.for_action("hubspot", "create_deal")) == "actions:hubspot:create_deal"
-    assert scopes.for_action("mcp.crm", "listUsers").integration == "mcp.crm"
+def test_the_scope_of_a_tool_is_built_from_its_project_and_its_name() -> None:
+    assert str(scopes.for_project(PROJECT, "list_books")) == f"projects:{PROJECT}:list_books"
+    assert scopes.for_project(PROJECT).project == PROJECT
 
 
 @pytest.mark.parametrize(
-    ("integration", "action"),
-    [("HubSpot", "x"), ("*", "x"), ("hubspot:create", "x"), ("", ""), ("hubspot", "a b")],
+    ("project", "tool"),
+    [("prj_short", "x"), ("*", "x"), (f"{PROJECT}:x", "x"), ("", ""), (PROJECT, "a b")],
 )
-def test_names_outside_the_grammar_make_no_scope(integration: str, action: str) -> None:
+def test_names_outside_the_grammar_make_no_scope(project: str, tool: str) -> None:
     with pytest.raises(ValueError, match="no scope can name"):
-        scopes.for_action(integration, action)
+        scopes.for_project(project, tool)
 
 
 def test_discovery_advertises_the_scopes_that_every_workspace_knows() -> None:
@@ -196,11 +198,12 @@ def test_every_advertised_scope_has_plain_words_of_its_own() -> None:
 
 
 def test_an_action_is_described_under_the_name_people_know() -> None:
-    scope = scopes.for_action("hubspot", "create_deal")
+    (scope,) = scopes.parse("actions:hubspot:create_deal")
     words = scopes.describe(scope, {"hubspot": "HubSpot"})
     assert words == ("HubSpot: create deal", "Run the one action “create deal” in HubSpot.", "act")
 
 
 def test_an_integration_without_a_display_name_is_spelled_out() -> None:
-    assert scopes.describe(scopes.for_action("google_drive", "*")).title == "Act in Google Drive"
-    assert scopes.describe(scopes.for_action("mcp.crm", "*")).title == "Act in Crm"
+    drive, crm = scopes.parse("actions:google_drive:* actions:mcp.crm:*")
+    assert scopes.describe(drive).title == "Act in Google Drive"
+    assert scopes.describe(crm).title == "Act in Crm"

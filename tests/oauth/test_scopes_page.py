@@ -7,19 +7,27 @@ import pytest
 
 from oauth import scopes
 from oauth.errors import InvalidScope
-from oauth.scopes import SmallestSet
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scopes.md").read_text(encoding="utf-8")
+# The smallest scopes that a use case needs (the scopes document, last table).
+SMALLEST_SETS = {
+    "Walk a customer through the widget's installation": "setup:read docs:read",
+    "Read product insight without changing anything": "data:read docs:read",
+    "Look customers up and act for them": "actions:* data:read",
+    "Search the documentation": "docs:read",
+    "Work with one integration": "actions:hubspot:*",
+    "Run one action": "actions:hubspot:create_deal",
+}
 
 
-@pytest.mark.parametrize("row", scopes.SMALLEST_SETS, ids=lambda row: row.scopes)
-def test_the_page_carries_every_smallest_set(row: SmallestSet) -> None:
-    assert f"| {row.use_case} | `{row.scopes}` |" in PAGE
+@pytest.mark.parametrize(("use_case", "needed"), SMALLEST_SETS.items())
+def test_the_page_carries_every_smallest_set(use_case: str, needed: str) -> None:
+    assert f"| {use_case} | `{needed}` |" in PAGE
 
 
-@pytest.mark.parametrize("row", scopes.SMALLEST_SETS, ids=lambda row: row.scopes)
-def test_a_smallest_set_is_known_to_the_grammar(row: SmallestSet) -> None:
-    assert str(scopes.parse(row.scopes)) == row.scopes
+@pytest.mark.parametrize("needed", SMALLEST_SETS.values())
+def test_a_smallest_set_is_known_to_the_grammar(needed: str) -> None:
+    assert str(scopes.parse(needed)) == needed
 
 
 @pytest.mark.parametrize("scope", list(scopes.SUPPORTED), ids=str)

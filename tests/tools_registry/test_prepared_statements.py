@@ -12,12 +12,12 @@ from django.db import connection
 from psycopg import sql
 
 from foundation import limits
+from foundation.db.waits import TRUSTED_SECONDS
 from mcp_protocol.revisions import Revision
 from tests.drivers.fixture_server import Laboratory, laboratory
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, http_transport
 from tests.drivers.statements import AUDIT, AUTHENTICATE, FINISH, SWITCHES, first_table
-from tools_registry.endpoint.asgi import TRUSTED_SECONDS
 
 pytestmark = pytest.mark.skipif(
     settings.ON_SQLITE, reason="SQLite's module keeps the statements of a connection by itself"

@@ -1,11 +1,11 @@
 """What a client answered to the questions of a call; no Django: authors' code imports it."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from foundation import ids
 from foundation.db.storable import has_unstorable_text
 from mcp_protocol import input_requests
 from mcp_protocol.input_requests import ELICIT, InputRequest
@@ -40,7 +40,7 @@ NONE_YET: Final = Answers()
 
 def digest(request: InputRequest) -> str:
     """Return a digest of a question, which changes with its text."""
-    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+    return ids.sha256_hex(json.dumps(request, sort_keys=True))
 
 
 def digests(requests: Mapping[str, InputRequest]) -> dict[str, str]:

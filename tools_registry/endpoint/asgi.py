@@ -7,25 +7,20 @@ their own too, because they wait for vendors' servers.
 """
 
 import asyncio
-import math
-import threading
-import time
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections
 
 from foundation import ids, peer
+from foundation.asgi import Bodies, Disconnected, Receive, RequestBody, Scope, Send
 from foundation.concurrency.thread_pool import ThreadPool
 from foundation.db import waits
 from foundation.pubsub import Subscriptions
 from tools_registry.endpoint import respond
-from tools_registry.endpoint.asgi_types import Receive, Scope, Send
-from tools_registry.endpoint.bodies import Bodies, Disconnected, RequestBody
 from tools_registry.endpoint.http import (
     Answer,
     CancelState,
@@ -59,17 +54,6 @@ CORE_OVERFLOW: Final = 8
 NO_CONTENT: Final = 204
 # The body behind these was not read to its end, so nothing more can come on the connection.
 CUT_SHORT: Final = frozenset({408, 413})
-# How long after its last use a connection that its thread keeps is taken for alive.
-TRUSTED_SECONDS: Final = 1.0
-
-
-class _Thread(threading.local):
-    worked_at: float = -math.inf
-
-
-_thread: Final = _Thread()
-
-
 # How long a call that was interrupted at the end of the server has to react.
 LEAVING_SECONDS: Final = 3
 
@@ -215,7 +199,7 @@ class McpApplication:
 
     async def look(self, work: Callable[[], T]) -> T:
         """Run a look that is quick in a thread that does nothing else, and return its result."""
-        return await self._quiet.submit(partial(with_connection, work))
+        return await self._quiet.submit(partial(waits.with_connection, work))
 
     async def deliver(
         self, stream: Stream, receive: Receive, send: Send, encoding: Encoding
@@ -234,7 +218,7 @@ class McpApplication:
         pool: ThreadPool,
         work: Callable[[], Answer | Deferred],
     ) -> Answer | Deferred:
-        future = pool.submit(partial(with_connection, work), owner=owner)
+        future = pool.submit(partial(waits.with_connection, work), owner=owner)
         self._answering[future] = cancellation
         try:
             return await future
@@ -251,7 +235,7 @@ class McpApplication:
 
     def _work(self, pool: Pool, step: Step, emit: Emit) -> "asyncio.Future[Suspend | None]":
         threads = self._quiet if pool == "quiet" else self._streams
-        return threads.submit(partial(with_connection, step, emit))
+        return threads.submit(partial(waits.with_connection, step, emit))
 
     async def _deliver(self, delivery: StreamDelivery, receive: Receive) -> None:
         self._open.add(delivery)
@@ -259,30 +243,6 @@ class McpApplication:
             await delivery.run(receive)
         finally:
             self._open.discard(delivery)
-
-
-def with_connection(function: Callable[..., T], *args: Any) -> T:
-    """Run a function in a thread, with a connection for as long as it runs; return its result."""
-    # Django tries a connection that its thread keeps, on SQLite, before its next statement once
-    # this has been called: right for one that was quiet for a while.
-    if time.monotonic() - _thread.worked_at > TRUSTED_SECONDS:
-        close_old_connections()
-    try:
-        with waits.reply_limit(waits.CALL_SECONDS):
-            return function(*args)
-    finally:
-        # A connection that an error broke is dropped now, and another one goes back to the pool.
-        database = connections[DEFAULT_DB_ALIAS]
-        if database.errors_occurred:
-            drop_connection()
-        else:
-            waits.give_back_connection()
-        _thread.worked_at = time.monotonic()
-
-
-def drop_connection() -> None:
-    """Let go of the thread's connection, even where it still answers."""
-    connections[DEFAULT_DB_ALIAS].close()
 
 
 def request_of(scope: Scope, surface: McpSurface, cancellation: CancelState) -> HttpRequest:

@@ -28,7 +28,7 @@ from tools_registry.endpoint import (
     elicitation,
     elicitation_store,
     rates,
-    refusals,
+    refusal_records,
     replies,
     sessions,
 )
@@ -78,7 +78,7 @@ def begin(request: MethodRequest) -> Step:
 def turn_away(request: MethodRequest, error: ProtocolError, clock: float) -> CompleteAnswer:
     """Refuse a message that came in at `clock` (perf_counter), and record it."""
     message, revision = request.message, request.error_revision
-    refusals.record_refusal(
+    refusal_records.record_refusal(
         request, revision, error, int((time.perf_counter() - clock) * 1_000_000)
     )
     identifier = message.id if isinstance(message, JsonRpcRequest | Malformed) else None

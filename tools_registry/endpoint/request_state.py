@@ -5,7 +5,6 @@ the same method, name, arguments and bound customer, and for a few minutes.
 Source: MCP 2026-07-28, basic/patterns/mrtr, Server Requirements.
 """
 
-import hashlib
 import json
 import time
 from collections.abc import Mapping
@@ -40,7 +39,7 @@ class SealedFor:
     def digest(self) -> str:
         who, done = str(self.authorization_id), (self.method, self.name, self.arguments)
         written = json.dumps([who, *done, self.binding], sort_keys=True)
-        return hashlib.sha256(written.encode()).hexdigest()
+        return ids.sha256_hex(written)
 
 
 def seal(purpose: SealedFor, answers: Answers, requests: Mapping[str, Any], state: Any) -> str:

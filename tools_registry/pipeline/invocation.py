@@ -73,8 +73,7 @@ class Invocation:
     `idempotency_key` is the caller's, empty if there is none: the outcome of the first call with it
     is the outcome of all.
 
-    `takes_task` says that the caller accepts a task for a call that waits for an approval,
-    `needs_task` that it accepts nothing else, so that a call that would run is not made.
+    `takes_task` says that the caller accepts a task for a call that waits for an approval.
 
     `client_capabilities` say what the caller can be asked for, in the form of MCP's
     ClientCapabilities, and `answers` what it has answered so far. `is_repeated` says that a
@@ -99,10 +98,17 @@ class Invocation:
     is_charged: bool = False
     idempotency_key: str = ""
     takes_task: bool = False
-    needs_task: bool = False
     id: str = field(default_factory=ids.uuid7_hex)
     started_at: datetime = field(default_factory=partial(datetime.now, UTC))
     clock: float = field(default_factory=time.perf_counter)
+
+    @property
+    def needs_task(self) -> bool:
+        """Whether the caller requested a task for this call: it is not made if it would run.
+
+        A client that answers by calling again only declares that it can be given tasks.
+        """
+        return self.takes_task and not self.is_repeated
 
 
 @dataclass(frozen=True, slots=True, eq=False)

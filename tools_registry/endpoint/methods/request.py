@@ -168,7 +168,6 @@ class MethodRequest:
             is_repeated=is_repeated,
             idempotency_key=_idempotency_key(meta),
             takes_task=takes_task,
-            needs_task=takes_task and not is_repeated,
             request_id=http.request_id,
             protocol=revision.value,
             address=http.address,

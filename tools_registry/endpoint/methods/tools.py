@@ -56,7 +56,7 @@ def call_tool(request: MethodRequest) -> Reply | PreparedCall:
     check = check_headers if has_headers else None
     takes_task = request.http.surface.tasks is not None and tasks.takes_task(request)
     prepared = request.prepare(call_kinds.CALL, name, arguments, check, takes_task=takes_task)
-    if isinstance(prepared, PreparedCall) and prepared.invocation.needs_task:
+    if takes_task and isinstance(prepared, PreparedCall) and prepared.invocation.needs_task:
         raise task_shapes.no_task_error()
     if isinstance(prepared, PreparedCall) and prepared.subject.mutates:
         request_state.spend(prepared.invocation.answers)

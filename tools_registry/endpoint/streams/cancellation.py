@@ -4,11 +4,10 @@ A call with a stream listens under a name that only its own client can say: the 
 session, and the id of the request. Source: MCP 2025-11-25, basic/utilities/cancellation.
 """
 
-import hashlib
 import json
 from uuid import UUID
 
-from foundation import pubsub
+from foundation import ids, pubsub
 from mcp_protocol.envelope import JsonRpcNotification, RequestId, as_id
 from mcp_protocol.negotiation import Terms
 from mcp_protocol.revisions import HANDSHAKE
@@ -22,7 +21,7 @@ def topic(authorization_id: UUID, terms: Terms, request_id: RequestId) -> str:
         return ""
     # As JSON, so that the id 1 is not the id "1".
     named = json.dumps([str(authorization_id), terms.session, request_id])
-    return f"cancel:{hashlib.sha256(named.encode()).hexdigest()}"
+    return f"cancel:{ids.sha256_hex(named)}"
 
 
 def take(authorization_id: UUID, terms: Terms, notification: JsonRpcNotification) -> None:

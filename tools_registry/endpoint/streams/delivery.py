@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from foundation.asgi import Event, Receive, Send
 from foundation.pubsub import ExclusiveSubscription, Subscription, Subscriptions
 from mcp_protocol import sse
-from tools_registry.endpoint.asgi_types import Event, Receive, Send
 from tools_registry.endpoint.http import Emit, Pool, Step, Stream, Suspend, response_start
 
 # Words for so many messages that were left out, where there are any.

@@ -7,8 +7,8 @@ import asyncio
 from functools import partial
 from typing import Final
 
+from foundation.asgi import Receive
 from foundation.pubsub import ExclusiveSubscription, Subscriptions
-from tools_registry.endpoint.asgi_types import Receive
 from tools_registry.endpoint.http import CancelState, InFlightCall
 from tools_registry.endpoint.streams import cancellation
 

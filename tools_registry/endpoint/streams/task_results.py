@@ -12,7 +12,7 @@ from django.db import DatabaseError, InterfaceError
 
 from mcp_protocol import envelope
 from mcp_protocol.errors import INVALID_REQUEST, ProtocolError
-from tools_registry.endpoint import refusals, replies
+from tools_registry.endpoint import refusal_records, replies
 from tools_registry.endpoint.http import STREAM_HEADERS, Emit, Stream, Suspend
 from tools_registry.endpoint.methods.request import MethodRequest
 from tools_registry.endpoint.replies import Reply
@@ -102,5 +102,5 @@ class _WaitingResult:
         except ProtocolError as refused:
             error = refused
         elapsed = int((time.perf_counter() - clock) * 1_000_000)
-        refusals.record_refusal(request, request.revision, error, elapsed)
+        refusal_records.record_refusal(request, request.revision, error, elapsed)
         return error

@@ -15,9 +15,9 @@ import structlog
 from django.conf import settings
 
 from foundation import ids
+from foundation.asgi import Event, Receive, Send
 from tools_registry.endpoint import sessions
 from tools_registry.endpoint.asgi import McpApplication
-from tools_registry.endpoint.asgi_types import Event, Receive, Send
 from tools_registry.endpoint.http import Answer, Deferred, Headers, HttpRequest, Stream
 from tools_registry.endpoint.websocket import frames
 from tools_registry.endpoint.websocket.close_codes import CloseCode

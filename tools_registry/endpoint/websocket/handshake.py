@@ -13,11 +13,11 @@ from urllib.parse import parse_qsl
 import structlog
 from django.conf import settings
 
+from foundation.asgi import Scope, Send
 from mcp_protocol.envelope import Malformed
 from mcp_protocol.errors import ProtocolError
 from oauth.principal import Principal
 from tools_registry.endpoint import admission, dispatch, rates, replies, respond
-from tools_registry.endpoint.asgi_types import Scope, Send
 from tools_registry.endpoint.caller_slots import CallerSlots
 from tools_registry.endpoint.http import CompleteAnswer, HttpRequest, response_start
 from tools_registry.endpoint.methods import MethodRequest

@@ -16,11 +16,11 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
+from foundation.asgi import Receive, Scope, Send
 from foundation.pubsub import Subscription
 from oauth import credentials
 from tools_registry.endpoint import asgi
 from tools_registry.endpoint.asgi import McpApplication
-from tools_registry.endpoint.asgi_types import Receive, Scope, Send
 from tools_registry.endpoint.http import CancelState, CompleteAnswer
 from tools_registry.endpoint.surface import McpSurface
 from tools_registry.endpoint.websocket import handshake, pushing

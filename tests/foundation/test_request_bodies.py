@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tools_registry.endpoint.bodies import Bodies, RequestBody
+from foundation.asgi import Bodies, RequestBody
 
 ROOM = 100
 SHORT, LONG = 0.05, 30.0

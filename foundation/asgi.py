@@ -1,11 +1,17 @@
-"""Reads request bodies on the event loop, each within its time, which is short during shutdown."""
+"""What ASGI applications share: ASGI's own types, and bodies that are read within a time.
+
+Source: ASGI specification, HTTP & WebSocket.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from typing import Any, Final, TypeAlias
 
-from tools_registry.endpoint.asgi_types import Receive
+Scope: TypeAlias = MutableMapping[str, Any]
+Event: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Event]]
+Send: TypeAlias = Callable[[Event], Awaitable[None]]
 
 # The time that is left for a body once the server stops: its sender may be gone for good.
 SHUTDOWN_SECONDS: Final = 1.0
