@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from django.db.models import Count, Max, Q
 
+from customers import words
 from data_tools.query import (
     ALL_TIME,
     PAGE,
@@ -22,6 +23,7 @@ from data_tools.query import (
     data_tool,
     groups,
     listing,
+    messages,
     one_of,
     results,
     text,
@@ -112,7 +114,7 @@ def data_search_users(
     filters.add_ignoring_case("plan", plan)
     filters.add_ignoring_case("role", role)
     filters.add_equal("renewal_status", renewal_status, unless="any")
-    filters.add_trait(trait, "custom_fields")
+    filters.add_trait(trait, "custom_fields", access.customers(call.access))
     customers = Listing(
         noun="customers",
         rows=access.customers(call.access).select_related("company"),
@@ -154,10 +156,11 @@ def data_search_leads(
     call = call.with_detail(response_format)
     rows = access.leads(call.access).select_related("customer")
     filters = Filters()
-    filters.add_words(query, ("name__icontains", "email_key__contains"))
+    if found := messages.terms(query):
+        filters.add("query", words.has_lead_words(found))
     filters.add_equal("status", status, unless="any")
     filters.add_ignoring_case("source", source)
-    filters.add_trait(trait, "fields")
+    filters.add_trait(trait, "fields", rows)
     leads = Listing(
         noun="leads",
         rows=rows,
@@ -171,6 +174,7 @@ def data_search_leads(
             "day": groups.day("created_at", call.zone),
         },
         known={"source": "source"},
+        query=found,
     )
     return listing.answer(call, leads, page, time, group_by)
 

@@ -10,6 +10,8 @@ from typing import TypeVar
 from uuid import UUID
 
 from django.db.models import Model, QuerySet
+from django.db.models.functions import Coalesce
+from django.db.models.lookups import Exact
 
 from workspace.models import (
     Agent,
@@ -75,7 +77,7 @@ def tickets(access: Access) -> QuerySet[Ticket]:
 
 def ticket_messages(access: Access) -> QuerySet[TicketMessage]:
     """Returns messages, internal notes included; a bound call does not read those."""
-    rows = _own(TicketMessage, access)
+    rows = _own(TicketMessage, access).defer("search_text")
     if not access.customer_id:
         return rows
     return rows.filter(ticket__customer=access.customer_id, is_internal=False)
@@ -92,7 +94,7 @@ def conversations(access: Access) -> QuerySet[Conversation]:
 
 
 def conversation_messages(access: Access) -> QuerySet[ConversationMessage]:
-    rows = _own(ConversationMessage, access)
+    rows = _own(ConversationMessage, access).defer("search_text")
     if not access.customer_id:
         return rows
     return rows.filter(conversation__customer=access.customer_id)
@@ -106,9 +108,18 @@ def events(access: Access) -> QuerySet[Event]:
     return _customer_rows(Event, access)
 
 
+def bound_customer_events(access: Access) -> QuerySet[Event]:
+    """Returns the events of the customer that a call is bound to, by the index of customers.
+
+    Without statistics, SQLite may take an index of the organization and read all of its events.
+    """
+    own = Exact(Coalesce("organization", "organization"), access.organization_id)
+    return QuerySet(Event).filter(own, customer=access.customer_id)
+
+
 def leads(access: Access) -> QuerySet[Lead]:
     """Raises CannotNarrow for a bound call: a lead belongs to no customer."""
-    return _organization_rows(Lead, access)
+    return _organization_rows(Lead, access).defer("search_text")
 
 
 def key_figures(access: Access) -> QuerySet[KpiSnapshot]:

@@ -1,6 +1,7 @@
 """The filters of a list: conditions by the name of their argument, as results repeat them."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -8,18 +9,27 @@ from operator import and_, or_
 from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Func, Model, Q, TextField, Value
+from django.db.models import Func, Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Upper
 from django.db.models.lookups import Exact, IExact
 from django.db.models.sql.compiler import SQLCompiler
 
-from customers.lookup_keys import name_key
+from customers.lookup_keys import email_key
+from data_tools.query import texts
 from data_tools.query.call import invalid_argument
+from data_tools.query.known_values import KnownValues, list_indexed_values, list_newest_values
 from data_tools.query.results import reference
+from foundation.text.names import name_keys
+from foundation.text.values import same_values
+from foundation.text.words import folded_words
 from tools_registry.api import Json
 
 TERM: Final = re.compile(r'"([^"]*)"|(\S+)')
 MAX_TERMS: Final = 10
+# Of the values that one argument is read as.
+MAX_SAME: Final = 20
+# Of rows of which the names of traits are read.
+MAX_SAMPLED: Final = 1_000
 ON_SQLITE: Final = """(
     SELECT CASE WHEN type IN ('true', 'false') THEN type ELSE CAST(value AS TEXT) END
       FROM json_each({column}) WHERE key = {name}
@@ -50,11 +60,14 @@ class Member(Func):
 class Filters:
     """The conditions that the arguments of a call put on rows, by the name of the argument.
 
-    A method that is given None, for an argument that was left out, adds no condition.
+    A method that is given None, for an argument that was left out, adds no condition. `known` has
+    values that rows have, by what they are (`Known values of ARGUMENT`; `Some` if there are more),
+    for the hints of a result without rows.
     """
 
     conditions: dict[str, Q] = field(default_factory=dict)
     shown: dict[str, Json] = field(default_factory=dict)
+    known: dict[str, Sequence[str]] = field(default_factory=dict)
 
     def add(self, argument: str, condition: Q, *, shown: Json = None) -> None:
         """Adds the condition of an argument; results show its value, or what is given instead."""
@@ -70,10 +83,13 @@ class Filters:
     def add_ignoring_case(self, argument: str, value: str | None) -> None:
         """Adds the condition that the column of this name has a text, in upper or lower case.
 
-        As the indexes have the column: `iexact` is LIKE on SQLite, which uses none of them.
+        As the indexes have the column: `iexact` is LIKE on SQLite, which uses none of them. UPPER
+        leaves letters beyond ASCII as they are on SQLite, so the value is compared in both cases.
         """
         if value:
-            self.add(argument, Q(Exact(Upper(argument), Upper(Value(value)))))
+            cases = (value,) if value.isascii() else (value, value.upper(), value.lower())
+            same = (Q(Exact(Upper(argument), Upper(Value(one)))) for one in dict.fromkeys(cases))
+            self.add(argument, reduce(or_, same))
 
     def add_row(self, argument: str, row: Model | None, column: str = "") -> None:
         """Adds the condition that a column refers to a row; results show its id and its name."""
@@ -94,37 +110,82 @@ class Filters:
         if highest is not None:
             self.add(f"max_{argument}", Q(**{f"{column}__lte": highest}))
 
-    def add_trait(self, trait: str | None, column: str) -> None:
-        """Adds the condition that a JSON object has a member: `name=value`.
+    def add_known(
+        self, argument: str, value: str | None, rows: QuerySet[Any], *, are_few: bool = False
+    ) -> None:
+        """Adds the condition that the column of this name has a text: this one, or the same ones.
 
+        If no row has the text, those are found that are the same but for case and separators, and
+        results show them. An index has `rows` in the order of the column, unless they are few.
         Raises ValidationFailure.
+        """
+        if not value:
+            return
+        exact = Q(**{argument: value})
+        known = list_newest_values(rows, argument) if are_few else KnownValues([], is_all=False)
+        if value in known.values or (not known.is_all and rows.filter(exact).exists()):
+            self.add(argument, exact)
+            return
+        known = known if are_few else list_indexed_values(rows, argument)
+        same = same_values(value, known.values)
+        if len(same) > MAX_SAME:
+            first = ", ".join(texts.line(one) for one in same[:MAX_SAME])
+            raise invalid_argument(argument, f"more than {MAX_SAME} are the same: {first}.")
+        self.known[f"{known.quantity} values of {argument}"] = known.values
+        self.add(argument, Q(**{f"{argument}__in": same or [value]}), shown=same or None)
+
+    def add_trait(self, trait: str | None, column: str, rows: QuerySet[Any]) -> None:
+        """Adds the condition that a JSON object of the rows has a member: `name=value`.
+
+        If no row has the name, it is read in any spelling that some of the rows have, which results
+        show. Raises ValidationFailure.
         """
         if trait is None:
             return
-        name, equals, value = trait.partition("=")
-        if not equals or not name.strip():
+        name, equals, value = (part.strip() for part in trait.partition("="))
+        if not equals or not name:
             raise invalid_argument("trait", "send name=value, such as beta=true.")
-        member = Member(column, Value(name.strip(), output_field=TextField()))
-        self.add("trait", Q(IExact(member, value.strip())))
+        names, shown = [name], None
+        if not rows.alias(member=_member(column, name)).filter(member__isnull=False).exists():
+            known = _list_member_names(rows, column)
+            self.known[f"{known.quantity} names of trait"] = known.values
+            if same := same_values(name, known.values):
+                names, shown = same, [f"{one}={value}" for one in same]
+        cases = sorted({value, value.upper(), value.lower()})
+        same_value = (IExact(_member(column, one), case) for one in names for case in cases)
+        self.add("trait", reduce(or_, map(Q, same_value)), shown=shown)
 
     def combine_without(self, argument: str = "") -> Q:
         """All conditions together, but for that of one argument."""
         return reduce(and_, (q for name, q in self.conditions.items() if name != argument), Q())
 
 
+def _member(column: str, name: str) -> Member:
+    return Member(column, Value(name, output_field=TextField()))
+
+
+def _list_member_names(rows: QuerySet[Any], column: str) -> KnownValues:
+    """Returns the names of the members of JSON objects in some rows, the most frequent first."""
+    objects = rows.order_by().exclude(**{column: {}}).values_list(column, flat=True)
+    read = list(objects[: MAX_SAMPLED + 1])
+    found = Counter(name for members in read[:MAX_SAMPLED] for name in members)
+    return KnownValues([name for name, _ in found.most_common()], len(read) <= MAX_SAMPLED)
+
+
 def terms(query: str) -> list[str]:
-    """The words of a query, and its phrases in quotes, in lower case. Raises ValidationFailure."""
-    found = split(query)
+    """The words of a query, and its phrases in quotes. Raises ValidationFailure."""
+    found = [phrase or word for phrase, word in TERM.findall(query)]
+    found = [term for term in found if folded_words(term)]
     if not 0 < len(found) <= MAX_TERMS:
         raise invalid_argument("query", f"send 1 to {MAX_TERMS} words.")
     return found
 
 
-def split(query: str) -> list[str]:
-    """The words of a query, and its phrases in quotes, in lower case; any number of them."""
-    found = [name_key(phrase or word) for phrase, word in TERM.findall(query)]
-    return [term for term in found if term.strip('"')]
-
-
 def _anywhere(term: str, lookups: Sequence[str]) -> Q:
-    return reduce(or_, (Q(**{lookup: term}) for lookup in lookups))
+    """The condition that a name has a term in any spelling, or an address as it is."""
+    forms = {lookup: _forms(term, lookup) for lookup in lookups}
+    return reduce(or_, (Q(**{lookup: one}) for lookup, each in forms.items() for one in each))
+
+
+def _forms(term: str, lookup: str) -> Sequence[str]:
+    return name_keys(term) if lookup.startswith("name") else [email_key(term)]

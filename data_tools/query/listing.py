@@ -7,18 +7,20 @@ from typing import Any, Final, Generic, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 
-from data_tools.query import cursors, groups, periods, results
+from data_tools.query import cursors, groups, periods, results, texts
 from data_tools.query.arguments import Page, TimeRange
 from data_tools.query.call import DataToolCall
 from data_tools.query.cursors import Cursor
 from data_tools.query.filters import Filters
 from data_tools.query.groups import Grouping
+from data_tools.query.known_values import KnownValues
 from data_tools.query.periods import QueryPeriod
+from foundation.text.values import nearest_values
+from foundation.text.words import WordQuery
 from tools_registry.api import Facts, Json
 
 M = TypeVar("M", bound=Model)
 
-MAX_KNOWN: Final = 10
 # How many rows are read for the known values in a hint.
 MAX_READ: Final = 2_000
 # How many rows are grouped if counting all of them is too expensive.
@@ -27,6 +29,8 @@ NOT_ALL_GROUPED: Final = (
     f"Only the first {MAX_GROUPED} rows in the order of the list are grouped. "
     "Use more filters or a shorter period."
 )
+IGNORED: Final = "Ignored in query: {words}."
+PUT_IN_QUOTES: Final = "Put words in quotes to look for them as a phrase."
 TOO_LONG: Final = (
     "Stopped at {sent} of {read} items: the result would be longer than {limit} characters. "
     "Continue with next_cursor."
@@ -61,7 +65,8 @@ class Listing(Generic[M]):
     `group_by` may name. `known` has columns by argument whose values help if nothing is found.
     With an argument of `unindexed`, rows are only looked for in the period. `members` are further
     members of the result. `max_total` is up to where rows are counted, if it is not the usual one.
-    `why_none` is the hint if there are no rows even without filters.
+    `why_none` is the hint if there are no rows even without filters. `query` is what a search by
+    words looks for: the result says which words were ignored.
     """
 
     noun: str
@@ -76,6 +81,7 @@ class Listing(Generic[M]):
     members: Mapping[str, Json] = field(default_factory=dict)
     max_total: int | None = None
     why_none: str = ""
+    query: WordQuery = field(default_factory=WordQuery)
 
 
 def answer(
@@ -95,10 +101,15 @@ def answer(
         found = _groups(listing, rows, listing.groupings[group_by])
     else:
         found = _page(call, listing, rows, period, cursor, size=page.page_size)
-    hints = found.pop("hints", None) or _explain_no_results(listing, found)
+    hints = found.pop("hints", None) or _explain_no_results(call, listing, found)
+    query = listing.query
+    ignored = [*query.ignored, *query.ignored_phrases]
+    if ignored:
+        advice = f" {PUT_IN_QUOTES}" if query.ignored else ""
+        hints = [*hints, f"{IGNORED.format(words=', '.join(ignored))}{advice}"]
     return results.answer(
         call,
-        searched=listing.filters.shown,
+        searched={**listing.filters.shown, "ignored_words": ignored},
         hints=hints,
         rows=found.get("returned", 0),
         **found,
@@ -190,7 +201,9 @@ def _others(counts: Sequence[Mapping[str, Json]], total: int) -> int | None:
     return total - sum(one["count"] for one in counts) or None
 
 
-def _explain_no_results(listing: Listing[Any], found: Mapping[str, Any]) -> list[str]:
+def _explain_no_results(
+    call: DataToolCall, listing: Listing[Any], found: Mapping[str, Any]
+) -> list[str]:
     """Why nothing was found: what there is without each filter, and the values to choose from."""
     if found.get("items") or found.get("groups") or found.get("total"):
         return []
@@ -203,7 +216,12 @@ def _explain_no_results(listing: Listing[Any], found: Mapping[str, Any]) -> list
     ]
     for argument, column in listing.known.items():
         if argument in listing.filters.conditions:
-            hints.append(_known_values(argument, listing.rows, column))
+            hints.append(_known_values(call, argument, listing.rows, column))
+    hints += [
+        _name_values(what, call.arguments[what.rpartition(" ")[2]], values)
+        for what, values in listing.filters.known.items()
+        if values
+    ]
     return hints
 
 
@@ -213,9 +231,16 @@ def _count_without(listing: Listing[Any], argument: str) -> str:
     return str(counted["total"]) if "total" in counted else f"over {counted['at_least']}"
 
 
-def _known_values(argument: str, rows: QuerySet[Any], column: str) -> str:
+def _known_values(call: DataToolCall, argument: str, rows: QuerySet[Any], column: str) -> str:
     read = list(rows.order_by().values_list(column, flat=True)[: MAX_READ + 1])
     counts = Counter(value or groups.NONE for value in read[:MAX_READ])
     common = sorted(counts, key=lambda value: (-counts[value], value))
-    word = "Some" if len(read) > MAX_READ or len(common) > MAX_KNOWN else "Known"
-    return f"{word} values of {argument}: {', '.join(common[:MAX_KNOWN])}."
+    known = KnownValues(common, len(read) <= MAX_READ)
+    return _name_values(f"{known.quantity} values of {argument}", call.arguments[argument], common)
+
+
+def _name_values(what: str, value: str, known: Sequence[str]) -> str:
+    """Known values, all of them or the nearest to this one."""
+    near = [texts.line(one) for one in nearest_values(value, known)]
+    all_of = f"; the nearest {len(near)} of {len(known)}" if len(near) < len(known) else ""
+    return f"{what}: {', '.join(near)}{all_of}."

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from customers import words
 from data_tools.query import listing
+from foundation.text.words import parse_query
 from tests.drivers.data_tools import answer, call, ids, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
@@ -55,8 +56,10 @@ def tickets(grant: Grant) -> dict[str, str]:
         ("2.5", ["export"]),
         ("about price", ["price"]),
         ("hello okta", []),
-        ("NOT okta", ["sso"]),
-        ("okta OR invoices", []),
+        ("NOT okta", []),
+        ("okta OR invoices", ["sso", "export"]),
+        ("okta OR", ["sso"]),
+        ("OR okta", ["sso"]),
         ("okta*", ["sso"]),
         ("-okta", ["sso"]),
         ("heading:okta", []),
@@ -68,11 +71,11 @@ def test_a_query_finds_the_messages_with_all_its_words(
     mcp: McpClient, tickets: dict[str, str], query: str, found: list[str]
 ) -> None:
     result = answer(mcp, "data_search_tickets", query=query)
-    assert ids(result) == [tickets[name] for name in found]
+    assert set(ids(result)) == {tickets[name] for name in found}
     assert result["total"] == len(found)
 
 
-@pytest.mark.parametrize("query", ["the", "to be or not to be", "?!", '""', "+-*", '"the"'])
+@pytest.mark.parametrize("query", ["the", "to be or so to be", "?!", '""', "+-*", '"the"'])
 def test_a_query_without_a_word_to_search_for_is_refused(
     mcp: McpClient, tickets: dict[str, str], query: str
 ) -> None:
@@ -103,7 +106,7 @@ def test_terms_of_any_characters_raise_nothing(grant: Grant) -> None:
     ticket(grant, "One", customer_message("text"))
     rows = TicketMessage.objects.all()
     for term in ('a"b', "a\0b", "'", "a' OR 'b", "\\", "a:*", "!a & b", "²"):
-        assert list(words.matching(rows, [term, "text"])) in ([], list(rows))
+        assert list(words.matching(rows, parse_query(f"{term} text"))) in ([], list(rows))
 
 
 def test_of_a_common_word_the_total_is_a_lower_bound(
@@ -170,7 +173,7 @@ def test_of_a_common_word_the_first_rows_are_grouped_and_the_result_says_so(
 def test_an_excerpt_is_around_the_first_word_that_was_found(
     text: str, term: str, part: str
 ) -> None:
-    excerpt = words.excerpt(text, [term], 100)
+    excerpt = words.excerpt(text, parse_query(term), 100)
     assert part in excerpt
     assert len(excerpt) <= 102
     assert excerpt.startswith("…") == text.startswith("word")

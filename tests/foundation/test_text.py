@@ -1,0 +1,243 @@
+"""How texts are compared: the inputs that people reported, in one table for every search."""
+
+import pytest
+
+from foundation.text.folding import fold
+from foundation.text.names import is_same_name, name_key, name_keys, nearest_names
+from foundation.text.stems import stem
+from foundation.text.values import nearest_values, same_values
+from foundation.text.words import index_words, parse_query
+
+
+def finds(query: str, text: str) -> bool:
+    """Whether an index of these words has what the query looks for, as both databases do it."""
+    words = index_words(text).split()
+    return all(any(_has(words, form) for form in group) for group in parse_query(query).groups)
+
+
+def _has(words: list[str], form: tuple[str, ...]) -> bool:
+    *exact, last = form
+    for place in range(len(words) - len(form) + 1):
+        part = words[place : place + len(form)]
+        is_beginning = last.endswith("*") and part[-1].startswith(last.removesuffix("*"))
+        if part[:-1] == exact and (is_beginning or part[-1] == last):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        *((query, "Die Größe im Export") for query in ("Größe", "GRÖSSE", "Grösse", "groesse")),
+        *((query, "Die Groesse im Export") for query in ("Größe", "groesse")),
+        ("grosse", "Größe"),
+        ("Müller", "Anna Mu\u0308ller"),
+        ("Mueller", "Anna Müller"),
+        ("cafe", "Cafe\u0301"),
+        ("sifre", "Şifre"),
+        ("İade", "İade"),
+        ("iade", "İADE"),
+        ("O'Brien", "Sean O\u2019Brien"),
+        ("O\u2019Brien", "Sean O'Brien"),
+        ("obrien", "Sean O\u02bcBrien"),
+        ("password", "pass\u200bword"),
+        ("ｐａｓｓ", "pass"),
+        ("not working", "The export is not working."),
+        ("is down", "The API is down."),
+        *((query, "I cannot sign up.") for query in ("sign up", "signup", "sign-up", "signing up")),
+        *((query, "The signup fails.") for query in ("sign up", "signup", "sign-up")),
+        *((query, "The sign-up fails.") for query in ("sign up", "signup", "sign-up")),
+        *((query, "An e-mail came.") for query in ("email", "e-mail", "E\u2011Mail", "emails")),
+        *((query, "An email came.") for query in ("email", "e-mail")),
+        *((query, "Since v2.3.1 it fails.") for query in ("2.3.1", "v2.3.1", "V2.3.1")),
+        *((query, "Since 2.3.1 it fails.") for query in ("2.3.1", "v2.3.1")),
+        ("login OR signin", "I cannot sign in."),
+        ("login OR signin", "The login fails."),
+        *(
+            (query, "你好，我要退款，订单号 A-1009 一直没有收到。")
+            for query in ("退款", "订单", "我要退款", "A-1009", "a1009", "退", "好", "款")
+        ),
+        ("パスワード", "新しいパスワードを忘れました"),
+        ("李", "李小龙"),
+        ("小龙", "李小龙"),
+        ("ตั๋ว", "ฉันซื้อตั๋วแล้ว"),
+        *((query, "重跑gen-itgc后…order#A77确认") for query in ("gen", "itgc", "A77", "确认")),
+        ("🚀", "We deploy 🚀 today"),
+        ("deploy 🚀", "We deploy🚀 today"),
+        ("21:33:aa:cc:e4:9d", "The device 21:33:aa:cc:e4:9d"),
+        ("https://app.example/settings/api", "See https://app.example/settings/api."),
+        ("invoices", "The invoice"),
+        ("invoicing", "Invoices"),
+        ("customer", "the customer's invoice"),
+        ("don't", "I don\u2019t know"),
+        ("exportation", "l'exportation"),
+        *((query, "Slack에서 API가 느려요") for query in ("slack", "API", "느려", "에서", "가")),
+        ("결제", "자동결제를 취소"),
+        *((query, "The refund came.") for query in ("refund OR a chargeback", "x OR the - refund")),
+        ("refund OR a chargeback", "A chargeback came."),
+        ("error log in console", "The console has an error log."),
+        ("error log in console", "An error on login, says the console."),
+        ("sign up page", "Up the page there is a sign."),
+    ],
+)
+def test_a_query_finds_a_text_that_people_spell_otherwise(query: str, text: str) -> None:
+    assert finds(query, text)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("not working", "It is working."),
+        ("sign up", "I cannot sign in, what is up?"),
+        ('"not working"', "It is working, is it not?"),
+        ('"fails with"', "It fails."),
+        ("退款", "我要订单"),
+        ("23.1", "v2.31"),
+        ("not", "note"),
+        ("let", "letter"),
+        ("app", "apply"),
+        ("deploy 🚀", "We deploy"),
+        ('"export broken"', "broken export"),
+        ("guest", "gust"),
+        ("poets", "pots"),
+        ("end", "One text"),
+        ("0end0", "One text with an e-mail"),
+        ("결제", "취소"),
+        ("sign up page", "The page has a sign."),
+        ("custom", "customer"),
+        ("plan", "plane"),
+    ],
+)
+def test_a_query_does_not_find_another_text(query: str, text: str) -> None:
+    assert not finds(query, text)
+
+
+def test_words_that_say_little_are_ignored_and_named() -> None:
+    query = parse_query("the export IS not for me")
+    assert (query.typed, query.ignored) == ((("export",), ("not",)), ("the", "is", "for", "me"))
+    assert parse_query('"is not"').ignored == ()
+    quoted = parse_query('"the" slack')
+    assert (quoted.ignored, quoted.ignored_phrases) == ((), ("the",))
+
+
+def test_a_phrase_does_not_go_from_one_text_to_the_next() -> None:
+    assert " a b " not in f" {index_words('x a', 'b y')} "
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("notes", "note"),
+        ("noting", "note"),
+        ("cancelled", "cancel"),
+        ("policies", "policy"),
+        ("processes", "process"),
+        ("statuses", "status"),
+        ("settings", "setting"),
+        ("used", "use"),
+        ("billing", "bill"),
+        ("menus", "menu"),
+        ("cpus", "cpu"),
+        ("wikis", "wiki"),
+        ("emojis", "emoji"),
+        ("ids", "id"),
+        ("kpis", "kpi"),
+        ("pdfs", "pdf"),
+        ("guaranteed", "guarantee"),
+        ("agreed", "agree"),
+        ("typed", "type"),
+        ("typing", "type"),
+        ("eating", "eat"),
+        ("planning", "plan"),
+        ("hoped", "hope"),
+        ("stated", "state"),
+        ("caching", "cache"),
+        ("ties", "tie"),
+        ("aliases", "alias"),
+        ("embeds", "embedded"),
+        ("exceeds", "exceeded"),
+        ("queued", "queue"),
+        ("replies", "replying"),
+        ("called", "call"),
+        ("owed", "owe"),
+    ],
+)
+def test_inflections_have_one_stem(one: str, other: str) -> None:
+    assert stem(one) == stem(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("news", "new"),
+        ("stats", "state"),
+        ("committee", "commit"),
+        ("hope", "hop"),
+        ("organization", "organ"),
+        ("thing", "th"),
+    ],
+)
+def test_other_words_have_other_stems(one: str, other: str) -> None:
+    assert stem(one) != stem(other)
+
+
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        ("Anna Müller", "Anna Mu\u0308ller"),
+        ("anna muller", "Anna Müller"),
+        ("Anna Mueller", "Anna Müller"),
+        ("Anna Müller", "Anna Mueller"),
+        ("Sean O'Brien", "Sean O\u2019Brien"),
+        ("sean obrien", "Sean O'Brien"),
+        ("Anne Marie", "Anne-Marie"),
+        ("ozlem yildiz", "Özlem Yıldız"),
+        ("sahin", "Şahin"),
+        ("strasse", "Straße"),
+        ("Acme Inc", "ACME  Inc."),
+    ],
+)
+def test_names_have_one_key_in_any_spelling(typed: str, stored: str) -> None:
+    assert name_key(stored) in name_keys(typed)
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "is_same"),
+    [
+        ("Jörg Mueller", "Joerg Müller", True),
+        ("Rafael Müller", "Rafael Mueller", True),
+        ("Rafael", "Rafał", False),
+        ("Muller", "Mueller", False),
+    ],
+)
+def test_names_are_the_same_with_ae_for_umlauts(name: str, other: str, is_same: object) -> None:
+    assert is_same_name(name, other) is is_same
+
+
+def test_the_nearest_names_have_its_words_or_nearly() -> None:
+    keys = ["maria keller", "mario rossi", "lena maria vogt", "peter pan", "acme"]
+    assert nearest_names("Maria", keys, 3) == ["maria keller", "lena maria vogt", "mario rossi"]
+    assert nearest_names("keler", keys, 3) == ["maria keller"]
+    assert nearest_names("zzz", keys, 3) == []
+
+
+def test_values_are_the_same_in_any_case_and_with_other_separators() -> None:
+    assert same_values("Step 1.1", ["step_11", "step_1_1"]) == ["step_1_1"]
+    known = ["page_view", "click", "Öko-Tarif"]
+    assert [same_values(one, known) for one in ("pageview", "Page View", "ÖKO-TARIF", "x")] == [
+        ["page_view"],
+        ["page_view"],
+        ["Öko-Tarif"],
+        [],
+    ]
+
+
+def test_of_many_known_values_the_nearest_are_shown() -> None:
+    known = [f"event_{number}" for number in range(40)]
+    assert nearest_values("event-7x", known, 3)[0] == "event_7"
+    assert nearest_values("x", known[:3]) == known[:3]
+
+
+def test_folding_leaves_marks_that_make_another_letter() -> None:
+    assert fold("パ") == "パ" != fold("ハ")
+    assert fold("  Ａ\u00ad b\r\nc\u2028d ") == "a b c d"
