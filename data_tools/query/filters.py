@@ -19,9 +19,9 @@ from data_tools.query import texts
 from data_tools.query.call import invalid_argument
 from data_tools.query.known_values import KnownValues, list_indexed_values, list_newest_values
 from data_tools.query.results import reference
-from foundation.text.names import name_keys
-from foundation.text.values import same_values
-from foundation.text.words import folded_words
+from foundation.text.names import list_name_keys
+from foundation.text.values import find_same_values
+from foundation.text.words import split_words
 from tools_registry.api import Json
 
 TERM: Final = re.compile(r'"([^"]*)"|(\S+)')
@@ -127,7 +127,7 @@ class Filters:
             self.add(argument, exact)
             return
         known = known if are_few else list_indexed_values(rows, argument)
-        same = same_values(value, known.values)
+        same = find_same_values(value, known.values)
         if len(same) > MAX_SAME:
             first = ", ".join(texts.line(one) for one in same[:MAX_SAME])
             raise invalid_argument(argument, f"more than {MAX_SAME} are the same: {first}.")
@@ -149,7 +149,7 @@ class Filters:
         if not rows.alias(member=_member(column, name)).filter(member__isnull=False).exists():
             known = _list_member_names(rows, column)
             self.known[f"{known.quantity} names of trait"] = known.values
-            if same := same_values(name, known.values):
+            if same := find_same_values(name, known.values):
                 names, shown = same, [f"{one}={value}" for one in same]
         cases = sorted({value, value.upper(), value.lower()})
         same_value = (IExact(_member(column, one), case) for one in names for case in cases)
@@ -175,7 +175,7 @@ def _list_member_names(rows: QuerySet[Any], column: str) -> KnownValues:
 def terms(query: str) -> list[str]:
     """The words of a query, and its phrases in quotes. Raises ValidationFailure."""
     found = [phrase or word for phrase, word in TERM.findall(query)]
-    found = [term for term in found if folded_words(term)]
+    found = [term for term in found if split_words(term)]
     if not 0 < len(found) <= MAX_TERMS:
         raise invalid_argument("query", f"send 1 to {MAX_TERMS} words.")
     return found
@@ -183,9 +183,9 @@ def terms(query: str) -> list[str]:
 
 def _anywhere(term: str, lookups: Sequence[str]) -> Q:
     """The condition that a name has a term in any spelling, or an address as it is."""
-    forms = {lookup: _forms(term, lookup) for lookup in lookups}
+    forms = {lookup: _list_forms(term, lookup) for lookup in lookups}
     return reduce(or_, (Q(**{lookup: one}) for lookup, each in forms.items() for one in each))
 
 
-def _forms(term: str, lookup: str) -> Sequence[str]:
-    return name_keys(term) if lookup.startswith("name") else [email_key(term)]
+def _list_forms(term: str, lookup: str) -> Sequence[str]:
+    return list_name_keys(term) if lookup.startswith("name") else [email_key(term)]

@@ -15,7 +15,7 @@ from data_tools.query.filters import Filters
 from data_tools.query.groups import Grouping
 from data_tools.query.known_values import KnownValues
 from data_tools.query.periods import QueryPeriod
-from foundation.text.values import nearest_values
+from foundation.text.values import find_nearest_values
 from foundation.text.words import WordQuery
 from tools_registry.api import Facts, Json
 
@@ -216,7 +216,7 @@ def _explain_no_results(
     ]
     for argument, column in listing.known.items():
         if argument in listing.filters.conditions:
-            hints.append(_known_values(call, argument, listing.rows, column))
+            hints.append(_list_known_values(call, argument, listing.rows, column))
     hints += [
         _name_values(what, call.arguments[what.rpartition(" ")[2]], values)
         for what, values in listing.filters.known.items()
@@ -231,7 +231,7 @@ def _count_without(listing: Listing[Any], argument: str) -> str:
     return str(counted["total"]) if "total" in counted else f"over {counted['at_least']}"
 
 
-def _known_values(call: DataToolCall, argument: str, rows: QuerySet[Any], column: str) -> str:
+def _list_known_values(call: DataToolCall, argument: str, rows: QuerySet[Any], column: str) -> str:
     read = list(rows.order_by().values_list(column, flat=True)[: MAX_READ + 1])
     counts = Counter(value or groups.NONE for value in read[:MAX_READ])
     common = sorted(counts, key=lambda value: (-counts[value], value))
@@ -241,6 +241,6 @@ def _known_values(call: DataToolCall, argument: str, rows: QuerySet[Any], column
 
 def _name_values(what: str, value: str, known: Sequence[str]) -> str:
     """Known values, all of them or the nearest to this one."""
-    near = [texts.line(one) for one in nearest_values(value, known)]
+    near = [texts.line(one) for one in find_nearest_values(value, known)]
     all_of = f"; the nearest {len(near)} of {len(known)}" if len(near) < len(known) else ""
     return f"{what}: {', '.join(near)}{all_of}."

@@ -9,7 +9,7 @@ from tests.drivers.bound_calls import by_id
 from tests.drivers.data_tools import answer, ids, refusal
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.statements import asked
+from tests.drivers.statements import record_statements
 from workspace.models import Event
 
 
@@ -71,7 +71,7 @@ def test_the_first_of_too_many_event_types_are_not_called_the_known_ones(
 def test_the_types_are_read_with_one_statement_and_only_if_none_is_the_same(
     mcp: McpClient, many_types: Event, typed: str, statements: int
 ) -> None:
-    with asked() as received:
+    with record_statements() as received:
         assert ids(answer(mcp, "data_search_events", event_type=typed)) == [many_types.pk]
     assert sum("workspace_event" in one.sql for one in received) == statements
 

@@ -3,19 +3,19 @@
 import pytest
 
 from foundation.text.folding import fold
-from foundation.text.names import is_same_name, name_key, name_keys, nearest_names
+from foundation.text.names import find_nearest_names, is_same_name, list_name_keys, name_key
 from foundation.text.stems import stem
-from foundation.text.values import nearest_values, same_values
-from foundation.text.words import index_words, parse_query
+from foundation.text.values import find_nearest_values, find_same_values
+from foundation.text.words import make_index_words, parse_query
 
 
 def finds(query: str, text: str) -> bool:
     """Whether an index of these words has what the query looks for, as both databases do it."""
-    words = index_words(text).split()
-    return all(any(_has(words, form) for form in group) for group in parse_query(query).groups)
+    words = make_index_words(text).split()
+    return all(any(_has_form(words, form) for form in group) for group in parse_query(query).groups)
 
 
-def _has(words: list[str], form: tuple[str, ...]) -> bool:
+def _has_form(words: list[str], form: tuple[str, ...]) -> bool:
     *exact, last = form
     for place in range(len(words) - len(form) + 1):
         part = words[place : place + len(form)]
@@ -121,7 +121,7 @@ def test_words_that_say_little_are_ignored_and_named() -> None:
 
 
 def test_a_phrase_does_not_go_from_one_text_to_the_next() -> None:
-    assert " a b " not in f" {index_words('x a', 'b y')} "
+    assert " a b " not in f" {make_index_words('x a', 'b y')} "
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_other_words_have_other_stems(one: str, other: str) -> None:
     ],
 )
 def test_names_have_one_key_in_any_spelling(typed: str, stored: str) -> None:
-    assert name_key(stored) in name_keys(typed)
+    assert name_key(stored) in list_name_keys(typed)
 
 
 @pytest.mark.parametrize(
@@ -216,15 +216,16 @@ def test_names_are_the_same_with_ae_for_umlauts(name: str, other: str, is_same: 
 
 def test_the_nearest_names_have_its_words_or_nearly() -> None:
     keys = ["maria keller", "mario rossi", "lena maria vogt", "peter pan", "acme"]
-    assert nearest_names("Maria", keys, 3) == ["maria keller", "lena maria vogt", "mario rossi"]
-    assert nearest_names("keler", keys, 3) == ["maria keller"]
-    assert nearest_names("zzz", keys, 3) == []
+    assert find_nearest_names("Maria", keys, 3) == keys[:1] + [keys[2], keys[1]]
+    assert find_nearest_names("keler", keys, 3) == ["maria keller"]
+    assert find_nearest_names("zzz", keys, 3) == []
 
 
 def test_values_are_the_same_in_any_case_and_with_other_separators() -> None:
-    assert same_values("Step 1.1", ["step_11", "step_1_1"]) == ["step_1_1"]
+    assert find_same_values("Step 1.1", ["step_11", "step_1_1"]) == ["step_1_1"]
     known = ["page_view", "click", "Öko-Tarif"]
-    assert [same_values(one, known) for one in ("pageview", "Page View", "ÖKO-TARIF", "x")] == [
+    values = ("pageview", "Page View", "ÖKO-TARIF", "x")
+    assert [find_same_values(value, known) for value in values] == [
         ["page_view"],
         ["page_view"],
         ["Öko-Tarif"],
@@ -234,8 +235,8 @@ def test_values_are_the_same_in_any_case_and_with_other_separators() -> None:
 
 def test_of_many_known_values_the_nearest_are_shown() -> None:
     known = [f"event_{number}" for number in range(40)]
-    assert nearest_values("event-7x", known, 3)[0] == "event_7"
-    assert nearest_values("x", known[:3]) == known[:3]
+    assert find_nearest_values("event-7x", known, 3)[0] == "event_7"
+    assert find_nearest_values("x", known[:3]) == known[:3]
 
 
 def test_folding_leaves_marks_that_make_another_letter() -> None:
