@@ -19,7 +19,14 @@ from django.db.models.sql.compiler import SQLCompiler
 
 from customers.lookup_keys import email_key
 from foundation.text.folding import fold
-from foundation.text.words import IGNORED_WORDS, Form, WordQuery, make_index_words, split_words
+from foundation.text.words import (
+    IGNORED_WORDS,
+    Form,
+    WordQuery,
+    is_split_by_signs,
+    make_index_words,
+    split_words,
+)
 from workspace.models import ConversationMessage, TicketMessage
 
 M = TypeVar("M", TicketMessage, ConversationMessage)
@@ -123,8 +130,9 @@ def _find_first_place(text: str, query: WordQuery) -> int:
     wanted = every - IGNORED_WORDS or every
     for run in RUN.finditer(text):
         for word in split_words(run.group()):
-            # Scripts without spaces: the sign within the run.
-            if not word.isascii() and (places := [word.find(one) for one in wanted if one in word]):
+            if not is_split_by_signs(word):
+                continue
+            if places := [word.find(each) for each in wanted if each in word]:
                 return run.start() + max(0, _find_place(run.group(), word, min(places)))
         if not wanted.isdisjoint(make_index_words(run.group()).split()):
             return run.start()

@@ -1,6 +1,5 @@
 """The filters of a list: conditions by the name of their argument, as results repeat them."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,10 +20,9 @@ from data_tools.query.known_values import KnownValues, list_indexed_values, list
 from data_tools.query.results import reference
 from foundation.text.names import list_name_keys
 from foundation.text.values import find_same_values
-from foundation.text.words import split_words
+from foundation.text.words import split_name_query
 from tools_registry.api import Json
 
-TERM: Final = re.compile(r'"([^"]*)"|(\S+)')
 MAX_TERMS: Final = 10
 # Of the values that one argument is read as.
 MAX_SAME: Final = 20
@@ -99,7 +97,10 @@ class Filters:
     def add_words(self, query: str | None, lookups: Sequence[str]) -> None:
         """Adds the condition that one of the lookups holds for each word or phrase of `query`."""
         if query is not None:
-            self.add("query", reduce(and_, (_anywhere(term, lookups) for term in terms(query))))
+            groups = (
+                reduce(or_, (_anywhere(term, lookups) for term in group)) for group in terms(query)
+            )
+            self.add("query", reduce(and_, groups))
 
     def add_range(
         self, argument: str, column: str, lowest: float | None, highest: float | None
@@ -172,10 +173,12 @@ def _list_member_names(rows: QuerySet[Any], column: str) -> KnownValues:
     return KnownValues([name for name, _ in found.most_common()], len(read) <= MAX_SAMPLED)
 
 
-def terms(query: str) -> list[str]:
-    """The words of a query, and its phrases in quotes. Raises ValidationFailure."""
-    found = [phrase or word for phrase, word in TERM.findall(query)]
-    found = [term for term in found if split_words(term)]
+def terms(query: str) -> list[tuple[str, ...]]:
+    """The words of a query and its phrases in quotes, in groups: of each, one is looked for.
+
+    Raises ValidationFailure.
+    """
+    found = split_name_query(query)
     if not 0 < len(found) <= MAX_TERMS:
         raise invalid_argument("query", f"send 1 to {MAX_TERMS} words.")
     return found

@@ -29,8 +29,7 @@ NOT_ALL_GROUPED: Final = (
     f"Only the first {MAX_GROUPED} rows in the order of the list are grouped. "
     "Use more filters or a shorter period."
 )
-IGNORED: Final = "Ignored in query: {words}."
-PUT_IN_QUOTES: Final = "Put words in quotes to look for them as a phrase."
+IGNORED: Final = "Ignored in query: {words}. Words in quotes are not ignored."
 TOO_LONG: Final = (
     "Stopped at {sent} of {read} items: the result would be longer than {limit} characters. "
     "Continue with next_cursor."
@@ -102,14 +101,12 @@ def answer(
     else:
         found = _page(call, listing, rows, period, cursor, size=page.page_size)
     hints = found.pop("hints", None) or _explain_no_results(call, listing, found)
-    query = listing.query
-    ignored = [*query.ignored, *query.ignored_phrases]
+    ignored = listing.query.ignored
     if ignored:
-        advice = f" {PUT_IN_QUOTES}" if query.ignored else ""
-        hints = [*hints, f"{IGNORED.format(words=', '.join(ignored))}{advice}"]
+        hints = [*hints, IGNORED.format(words=", ".join(ignored))]
     return results.answer(
         call,
-        searched={**listing.filters.shown, "ignored_words": ignored},
+        searched={**listing.filters.shown, "ignored_words": [*ignored]},
         hints=hints,
         rows=found.get("returned", 0),
         **found,

@@ -75,12 +75,12 @@ def test_a_query_finds_the_messages_with_all_its_words(
     assert result["total"] == len(found)
 
 
-@pytest.mark.parametrize("query", ["the", "to be or so to be", "?!", '""', "+-*", '"the"'])
+@pytest.mark.parametrize("query", ["OR", "?!", '""', "+-*", '"?!"'])
 def test_a_query_without_a_word_to_search_for_is_refused(
     mcp: McpClient, tickets: dict[str, str], query: str
 ) -> None:
     error = refusal(mcp, "data_search_tickets", query=query)
-    assert error["reason"] == "send 1 to 10 words, not counting such as the, and, is."
+    assert error["reason"] == "send 1 to 10 words."
     assert tickets
 
 

@@ -6,7 +6,7 @@ from foundation.text.folding import fold
 from foundation.text.names import find_nearest_names, is_same_name, list_name_keys, name_key
 from foundation.text.stems import stem
 from foundation.text.values import find_nearest_values, find_same_values
-from foundation.text.words import make_index_words, parse_query
+from foundation.text.words import make_index_words, parse_query, split_name_query
 
 
 def finds(query: str, text: str) -> bool:
@@ -78,10 +78,36 @@ def _has_form(words: list[str], form: tuple[str, ...]) -> bool:
         ("error log in console", "The console has an error log."),
         ("error log in console", "An error on login, says the console."),
         ("sign up page", "Up the page there is a sign."),
+        ("the", "The export"),
+        ("windows", "Windows™ and Office℠"),
     ],
 )
 def test_a_query_finds_a_text_that_people_spell_otherwise(query: str, text: str) -> None:
     assert finds(query, text)
+
+
+@pytest.mark.parametrize(
+    ("query", "typed"),
+    [("who is it", ["who", "is", "it"]), ('"IT" export', ["IT", "export"]), ('"the"', ["the"])],
+)
+def test_words_that_say_little_are_looked_for_alone_and_in_quotes(
+    query: str, typed: list[str]
+) -> None:
+    parsed = parse_query(query)
+    assert ([one for (one,) in parsed.typed], parsed.ignored) == (typed, ())
+
+
+@pytest.mark.parametrize(
+    ("query", "groups"),
+    [
+        ("Will Smith", [("Will",), ("Smith",)]),
+        ("anna OR bob", [("anna", "bob")]),
+        ('"Log In" or - "OR"', [("Log In",), ("or",), ("OR",)]),
+        ("OR anna OR", [("anna",)]),
+    ],
+)
+def test_a_query_of_names_ignores_no_word(query: str, groups: list[tuple[str, ...]]) -> None:
+    assert split_name_query(query) == groups
 
 
 @pytest.mark.parametrize(
@@ -116,8 +142,6 @@ def test_words_that_say_little_are_ignored_and_named() -> None:
     query = parse_query("the export IS not for me")
     assert (query.typed, query.ignored) == ((("export",), ("not",)), ("the", "is", "for", "me"))
     assert parse_query('"is not"').ignored == ()
-    quoted = parse_query('"the" slack')
-    assert (quoted.ignored, quoted.ignored_phrases) == ((), ("the",))
 
 
 def test_a_phrase_does_not_go_from_one_text_to_the_next() -> None:
