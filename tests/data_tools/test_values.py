@@ -8,7 +8,7 @@ from customers import companies
 from data_tools.query import filters, known_values
 from tests.drivers.bound_calls import by_id
 from tests.drivers.data_tools import answer, ids, refusal
-from tests.drivers.grants import Grant
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.statements import record_statements
 from workspace import access
@@ -100,7 +100,7 @@ def test_a_bound_call_reads_the_event_types_of_its_customer(
 
 
 def test_events_of_a_customer_of_another_organization_are_not_read(grant: Grant) -> None:
-    other = grant.another()
+    other = make_grant()
     customer = other.customer(external_id="1")
     Event.objects.create(organization=other.organization, customer=customer, event_type="login")
     for organization, is_read in ((grant.organization, False), (other.organization, True)):
