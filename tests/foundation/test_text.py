@@ -1,28 +1,65 @@
 """How texts are compared: the inputs that people reported, in one table for every search."""
 
+import unicodedata
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foundation.text.folding import fold
 from foundation.text.names import find_nearest_names, is_same_name, list_name_keys, name_key
 from foundation.text.stems import stem
 from foundation.text.values import find_nearest_values, find_same_values
-from foundation.text.words import make_index_words, parse_query, split_name_query
+from foundation.text.words import (
+    END,
+    MAX_WORD,
+    make_index_words,
+    parse_query,
+    split_name_query,
+    split_words,
+)
+from tests.drivers.index_words import finds
+
+# What people write in the same text, and what is special in a query or to a database.
+SIGNS = (
+    "aeinorstuAE ÄÖßøéÉıİ 0123456789 -_.,'\"*():^&|!<>\\%+@#§ 李小退款 가나다 カﾞパ ไทยตั๋ว"
+    " שלו\u05b9 \u0301\u0308\u0316\u3099\u200b\u00ad😀🚀™ﷺﬃ"
+)
+TEXTS = st.text(st.sampled_from(SIGNS), max_size=60)
 
 
-def finds(query: str, text: str) -> bool:
-    """Whether an index of these words has what the query looks for, as both databases do it."""
-    words = make_index_words(text).split()
-    return all(any(_has_form(words, form) for form in group) for group in parse_query(query).groups)
+@settings(max_examples=300, deadline=None)
+@given(text=TEXTS)
+def test_a_text_is_found_by_each_of_its_parts(text: str) -> None:
+    for part in text.replace('"', " ").split():
+        if split_words(part):
+            assert finds(f'"{part}"', text)
+            assert part == "OR" or finds(part, text)
 
 
-def _has_form(words: list[str], form: tuple[str, ...]) -> bool:
-    *exact, last = form
-    for place in range(len(words) - len(form) + 1):
-        part = words[place : place + len(form)]
-        is_beginning = last.endswith("*") and part[-1].startswith(last.removesuffix("*"))
-        if part[:-1] == exact and (is_beginning or part[-1] == last):
-            return True
-    return False
+@settings(max_examples=300, deadline=None)
+@given(text=TEXTS)
+def test_a_folded_text_stays_the_same_and_composition_makes_no_difference(text: str) -> None:
+    folded = fold(text)
+    assert fold(folded) == folded
+    for form in ("NFC", "NFD"):
+        assert fold(unicodedata.normalize(form, text)) == folded
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=TEXTS)
+def test_words_have_no_sign_that_a_database_reads(text: str) -> None:
+    index = make_index_words(text, text).split()
+    query = [word for group in parse_query(text).groups for form in group for word in form]
+    for word in (*index, *(word.removesuffix("*") for word in query)):
+        assert word == END or not set(word) & set("\"'*():^&|!<>\\%_-+ ")
+        assert len(word) <= MAX_WORD
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0316", "\u3099\u0301", "\uff9e\u0301", "\u0e48\u0e38"])
+def test_thousands_of_marks_are_cut(marks: str) -> None:
+    assert len(fold(f"a{marks * 100_000}")) <= 31
+    assert finds("a", f"a b{marks * 100_000}")
 
 
 @pytest.mark.parametrize(
