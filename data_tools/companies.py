@@ -145,7 +145,7 @@ def data_search_companies(
         },
         known={"industry": "industry", "plan": "plan", "renewal_status": "renewal_status"},
         members={"currency": call.organization.currency},
-        elsewhere={name: ("data_search_users", customers) for name in ("plan", "renewal_status")},
+        elsewhere=dict.fromkeys(("plan", "renewal_status"), ("data_search_users", customers)),
     )
     return listing.answer(call, companies, page, time, group_by)
 

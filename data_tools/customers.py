@@ -130,9 +130,7 @@ def data_search_users(
         },
         known={"plan": "plan", "role": "role", "renewal_status": "renewal_status"},
         members={"currency": call.organization.currency},
-        elsewhere={
-            name: ("data_search_companies", companies) for name in ("plan", "renewal_status")
-        },
+        elsewhere=dict.fromkeys(("plan", "renewal_status"), ("data_search_companies", companies)),
     )
     return listing.answer(call, customers, page, time, group_by)
 

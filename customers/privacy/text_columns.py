@@ -35,8 +35,8 @@ def id_and_email_redaction(subject: Subject) -> Redaction:
 class TextColumns:
     """Columns of one table: `texts` are texts, `values` JSON values.
 
-    A text of `keys` is emptied if it names the customer: it is unique, unless it is empty. `derived`
-    has columns that are computed from the others of a row.
+    A text of `keys` is emptied if it names the customer: it is unique, unless it is empty.
+    `derived` has columns that are computed from the others of a row.
 
     `name` is used in counts and in exports. `organization` is the lookup of the organization that
     a row belongs to, and `redaction` says by what a row names the customer. The rows of `own` are

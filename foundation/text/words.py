@@ -162,9 +162,9 @@ def parse_query(query: str) -> WordQuery:
 
 
 def split_name_query(query: str) -> list[tuple[str, ...]]:
-    """Returns the words and phrases of a query of names, as typed: of each group, one is looked for.
+    """Returns the words and phrases of a query of names, in groups: of each, one is looked for.
 
-    No word is ignored: Will is a name.
+    They are as typed. No word is ignored: Will is a name.
     """
     terms = [_Term(phrase or word, bool(phrase)) for phrase, word in _TERM.findall(query)]
     named = [term for term in terms if split_words(term.text)]
@@ -206,7 +206,7 @@ def split_words(text: str) -> list[str]:
 
 
 def _read_terms(query: str) -> list[_Term]:
-    """Returns the terms of a query that have a word; two that are also written as one are a pair."""
+    """Returns the terms of a query that have a word; two that are also written as one are one."""
     terms: list[_Term] = []
     is_single = False
     for phrase, word in _TERM.findall(query):

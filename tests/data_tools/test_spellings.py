@@ -65,9 +65,7 @@ NUMBERED = "\n".join(f"line{number} of the log" for number in range(6_000))
 @pytest.fixture
 def tickets(grant: Grant) -> dict[str, str]:
     """The id of a ticket for each text."""
-    return {
-        name: ticket(grant, "About", customer_message(text)).pk for name, text in TEXTS.items()
-    }
+    return {name: ticket(grant, "About", customer_message(text)).pk for name, text in TEXTS.items()}
 
 
 def remove_words(model: type[Model]) -> None:
@@ -376,7 +374,7 @@ def test_candidates_have_all_words_nearly_before_others_have_one_of_them(
 ) -> None:
     monkeypatch.setattr(who, "MAX_COMPARED", 15)
     for number in range(60):
-        first, last = (("Fritz", "Frank"), ("Ana", "Keller"), ("John", "Miller"))[number % 3]
+        first, last = (("Fritz", "Keller"), ("Ana", "Frank"), ("John", "Miller"))[number % 3]
         grant.customer(external_id=f"user-{number}", name=f"{first} {last}{number}")
     meant = grant.customer(external_id="meant", name=found)
     candidates = answer(mcp, "data_find_user", user=name)["candidates"]

@@ -6,7 +6,7 @@ import pytest
 
 from customers import companies
 from data_tools.query import filters, known_values
-from tests.drivers.bound_calls import by_id
+from tests.drivers.bound_calls import bind_id
 from tests.drivers.data_tools import answer, ids, refusal
 from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
@@ -88,14 +88,14 @@ def test_a_bound_call_reads_the_event_types_of_its_customer(
         organization=grant.organization, customer=customer, event_type="log in"
     )
     for typed in ("log in", "login"):
-        result = answer(mcp, "data_search_events", by_id(customer), event_type=typed)
+        result = answer(mcp, "data_search_events", bind_id(customer), event_type=typed)
         assert ids(result) == [event.pk]
-    hints = answer(mcp, "data_search_events", by_id(customer), event_type="a_000")["hints"]
+    hints = answer(mcp, "data_search_events", bind_id(customer), event_type="a_000")["hints"]
     assert hints[-1] == "Known values of event_type: log in, page_view."
     monkeypatch.setattr(known_values, "MAX_ROWS", 1)
-    result = answer(mcp, "data_search_events", by_id(customer), event_type="page_view")
+    result = answer(mcp, "data_search_events", bind_id(customer), event_type="page_view")
     assert ids(result) == [many_types.pk]
-    hints = answer(mcp, "data_search_events", by_id(customer), event_type="a_000")["hints"]
+    hints = answer(mcp, "data_search_events", bind_id(customer), event_type="a_000")["hints"]
     assert hints[-1] == "Some values of event_type: log in."
 
 

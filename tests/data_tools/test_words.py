@@ -122,7 +122,9 @@ SIGNS = "ab\"'*():^-+&|!<>\\%_\u202e ßé²日李가🚀§\u0301 OR NEAR NOT the
 )
 def test_every_database_finds_what_the_words_say(grant: Grant, text: str, query: str) -> None:
     parsed = parse_query(query)
-    message = ConversationMessage.objects.get(conversation=conversation(grant, customer_message(text)))
+    message = ConversationMessage.objects.get(
+        conversation=conversation(grant, customer_message(text))
+    )
     rows = ConversationMessage.objects.filter(pk=message.pk)
     for are_few in (True, False):
         found = words.matching(rows, parsed, are_few=are_few)
