@@ -104,7 +104,7 @@ class _Compound:
 
 
 @dataclass(frozen=True, slots=True)
-class _Term:
+class _QueryTerm:
     """A word of a query, a phrase in quotes, or two words that are also written as one."""
 
     text: str
@@ -166,14 +166,14 @@ def split_name_query(query: str) -> list[tuple[str, ...]]:
 
     They are as typed. No word is ignored: Will is a name.
     """
-    terms = [_Term(phrase or word, bool(phrase)) for phrase, word in _TERM.findall(query)]
+    terms = [_QueryTerm(phrase or word, bool(phrase)) for phrase, word in _TERM.findall(query)]
     named = [term for term in terms if split_words(term.text)]
     return [tuple(term.text for term in each) for each in _group_alternatives(named)]
 
 
-def _group_alternatives(terms: Sequence[_Term]) -> list[list[_Term]]:
+def _group_alternatives(terms: Sequence[_QueryTerm]) -> list[list[_QueryTerm]]:
     """Returns terms in groups: those with OR between them are in one."""
-    groups: list[list[_Term]] = []
+    groups: list[list[_QueryTerm]] = []
     is_alternative = False
     for term in terms:
         if term.is_or:
@@ -186,7 +186,7 @@ def _group_alternatives(terms: Sequence[_Term]) -> list[list[_Term]]:
     return groups
 
 
-def _list_alternatives(terms: Sequence[_Term], *, is_alone: bool) -> Iterator[tuple[str, ...]]:
+def _list_alternatives(terms: Sequence[_QueryTerm], *, is_alone: bool) -> Iterator[tuple[str, ...]]:
     """Yields the texts of which a text has to have one.
 
     Two words that are also written as one (`log in`) are such a term where nothing else is looked
@@ -196,7 +196,7 @@ def _list_alternatives(terms: Sequence[_Term], *, is_alone: bool) -> Iterator[tu
         yield tuple(term.text for term in terms)
         return
     for word in terms[0].text.split():
-        if not _Term(word).is_ignored:
+        if not _QueryTerm(word).is_ignored:
             yield terms[0].text, word
 
 
@@ -205,14 +205,14 @@ def split_words(text: str) -> list[str]:
     return [part for compound in _split_compounds(text) for part in compound.parts]
 
 
-def _read_terms(query: str) -> list[_Term]:
+def _read_terms(query: str) -> list[_QueryTerm]:
     """Returns the terms of a query that have a word; two that are also written as one are one."""
-    terms: list[_Term] = []
+    terms: list[_QueryTerm] = []
     is_single = False
     for phrase, word in _TERM.findall(query):
-        term = _Term(phrase or word, bool(phrase))
+        term = _QueryTerm(phrase or word, bool(phrase))
         if is_single and not phrase and _make_pair(terms[-1].text, word) in _list_written_as_one():
-            terms[-1] = _Term(f"{terms[-1].text} {word}", is_pair=True)
+            terms[-1] = _QueryTerm(f"{terms[-1].text} {word}", is_pair=True)
             is_single = False
         elif split_words(term.text):
             terms.append(term)
