@@ -450,7 +450,8 @@ def test_a_teammate_is_found_by_a_first_name_as_a_candidate(mcp: McpClient, gran
 
 
 @pytest.mark.parametrize(
-    "query", ["Özgür", "OZGUR", "demir", "discount", "discounts schools", "is", "demir OR ada"]
+    "query",
+    ["Özgür", "OZGUR", "ZGÜR", "demir", "discount", "discounts schools", "is", "demir OR ada"],
 )
 def test_a_lead_is_found_by_name_and_what_it_filled_in(
     mcp: McpClient, grant: Grant, query: str
