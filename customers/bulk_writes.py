@@ -1,9 +1,10 @@
 """Stores many rows of one table, new and changed, in few statements."""
 
-from collections.abc import Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeVar
 
-from django.db.models import Model
+from django.db import connection, transaction
+from django.db.models import Model, Q
 from django.db.models.query import QuerySet
 
 M = TypeVar("M", bound=Model)
@@ -27,3 +28,48 @@ def store(model: type[M], new: Sequence[M], changed: Sequence[M]) -> None:
             field.name for field in model._meta.concrete_fields if field.name not in FIXED
         ],
     )
+
+
+def renew_column(
+    model: type[M],
+    column: str,
+    sources: Sequence[str],
+    value: Callable[[M], Any],
+    rows: Q,
+    *,
+    lock: int,
+) -> Iterator[int]:
+    """Writes a column that is made of others where it is not what it should be.
+
+    Rows are read in batches in the order of their keys; yields after each batch how many of it were
+    written. Those are locked, each batch in a transaction of its own; a row that another
+    transaction has locked is left for the next run. Ends if another process holds the advisory
+    lock with this number.
+    """
+    can_skip = connection.features.has_select_for_update_skip_locked
+    every: QuerySet[M] = QuerySet(model)
+    read: QuerySet[M] = every.filter(rows).only(column, *sources).order_by("pk")
+    batch = list(read[:BATCH])
+    while batch:
+        changed = [row.pk for row in batch if getattr(row, column) != value(row)]
+        locked: list[M] = []
+        if changed:
+            with transaction.atomic():
+                if not _try_lock(lock):
+                    return
+                locked = list(read.filter(pk__in=changed).select_for_update(skip_locked=can_skip))
+                for row in locked:
+                    setattr(row, column, value(row))
+                every.bulk_update(locked, [column])
+        yield len(locked)
+        batch = list(read.filter(pk__gt=batch[-1].pk)[:BATCH]) if len(batch) == BATCH else []
+
+
+def _try_lock(lock: int) -> bool:
+    """Takes an advisory lock for this transaction; returns False if another process has it."""
+    # SQLite has one writer at a time.
+    if connection.vendor != "postgresql":
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [lock])
+        return bool(cursor.fetchone()[0])

@@ -12,7 +12,8 @@ from customers import bulk_writes
 from customers.bulk_writes import BATCH
 from customers.identification import traits
 from customers.identification.traits import Traits
-from customers.lookup_keys import domain_of, has_external_id, name_key
+from customers.lookup_keys import domain_of, has_external_id
+from foundation.text.names import name_key
 from workspace import access
 from workspace.access import Access
 from workspace.models import Company, Customer

@@ -137,7 +137,7 @@ def _write_messages(conversation: Conversation, sent: Transcript) -> None:
         ],
         update_conflicts=True,
         unique_fields=["conversation", "position"],
-        update_fields=["author_kind", "author_name", "text", "sentiment", "at"],
+        update_fields=["author_kind", "author_name", "text", "search_text", "sentiment", "at"],
     )
     end = sent.offset + len(sent.messages)
     conversation.message_count = max(conversation.message_count, end)

@@ -13,8 +13,9 @@ from uuid import UUID
 from django.utils import timezone
 
 from customers import bulk_writes
-from customers.lookup_keys import email_key, name_key
+from customers.lookup_keys import email_key
 from foundation.db.statements import Statement
+from foundation.text.names import name_key
 from workspace.models import Customer
 
 FIND: Final = """

@@ -1,4 +1,7 @@
-"""What rows are found by: addresses, domains and names in one form, and ids of an own app."""
+"""What rows are found by: addresses and domains in one form, and ids of an own app.
+
+Names and words are compared by `foundation.text`.
+"""
 
 import string
 from collections.abc import Iterable
@@ -9,7 +12,6 @@ from django.db.models import Q
 # ASCII only: full case folding maps the Kelvin sign to k, and so one user's address to another's
 # (CVE-2019-19844).
 CASE: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-MAX_NAME: Final = 200
 
 
 def email_key(email: str) -> str:
@@ -33,8 +35,3 @@ def has_external_id(external_ids: Iterable[str]) -> Q:
     leaves them out too, and would read all rows of the organization for any other.
     """
     return Q(external_id__in=external_ids) & ~Q(external_id="")
-
-
-def name_key(name: str) -> str:
-    """Returns a name in any case with single spaces. Names are shown, never used for access."""
-    return " ".join(name.split()).casefold()[:MAX_NAME]

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import structlog
 
-from customers import companies, document_jobs, kpis
+from customers import companies, document_jobs, kpis, text_backfill
 from customers.imports import uploads
 from customers.privacy import erasure, retention
 from customers.privacy.ports import TryLater
@@ -54,6 +54,18 @@ def pick_up_knowledge() -> int:
 def embed_missing() -> int:
     """Computes vectors of passages that have none; returns how many."""
     return indexing.embed_missing()
+
+
+@task(name="workspace.fill_search_texts")
+def fill_search_texts() -> int:
+    """Computes the search words of rows that have none; returns how many."""
+    return text_backfill.fill_search_texts()
+
+
+@task(name="workspace.renew_name_keys")
+def renew_name_keys() -> int:
+    """Writes the keys of names again that an earlier version wrote; returns how many."""
+    return text_backfill.renew_name_keys()
 
 
 @task(name="workspace.run_import")

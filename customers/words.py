@@ -1,12 +1,14 @@
-"""Search of messages by words, over the full-text indexes of migration 0006.
+"""Search of messages by words, over the full-text indexes of normalized words.
 
-A term is a word or a phrase. Both databases compare stems of English words. Any text is a term:
-nothing in it is an operator, and stop words alone are not searched for.
+`foundation.text.words` says what a query looks for; both databases find the same. A row whose words
+have not been computed yet is found by the indexes of earlier versions, which stem English words.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import chain
+from operator import or_
 from typing import Any, Final, TypeVar, cast
 
 from django.db import connection
@@ -15,16 +17,21 @@ from django.db.models import BooleanField, Exists, Expression, F, Func, OuterRef
 from django.db.models.expressions import Col
 from django.db.models.sql.compiler import SQLCompiler
 
+from customers.lookup_keys import email_key
+from foundation.text.folding import fold
+from foundation.text.words import (
+    IGNORED_WORDS,
+    Form,
+    WordQuery,
+    is_split_by_signs,
+    make_index_words,
+    split_words,
+)
 from workspace.models import ConversationMessage, TicketMessage
 
 M = TypeVar("M", TicketMessage, ConversationMessage)
 Sql = tuple[str, tuple[str, ...]]
 
-WORD: Final = re.compile(r"[^\W_]+")
-# Stems differ from their words at the end: a word in a text is found by its first characters.
-SHORTEST_STEM: Final = 3
-MAX_ENDING: Final = 3
-PHRASE: Final = "phraseto_tsquery('english', %s)"
 # Up to this many matching messages, their tickets or conversations are looked up by id.
 MAX_MATCHES: Final = 2_000
 # Beyond that, tickets and conversations are counted up to this number.
@@ -34,33 +41,24 @@ BLANK: Final = {ord("\0"): " ", ord('"'): " "}
 # Of an excerpt, before the first word that was found.
 LEAD: Final = 60
 ELLIPSIS: Final = "…"
-# The stop words of PostgreSQL's english configuration (english.stop); FTS5 has none.
-STOP_WORDS: Final = frozenset(
-    WORD.findall("""
-    i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she
-    her hers herself it its itself they them their theirs themselves what which who whom this that
-    these those am is are was were be been being have has had having do does did doing a an the and
-    but if or because as until while of at by for with about against between into through during
-    before after above below to from up down in out on off over under again further then once here
-    there when where why how all any both each few more most other some such no nor not only own
-    same so than too very s t can will just don should now
-    """)
-)
+RUN: Final = re.compile(r"\S+")
+WORD: Final = re.compile(r"[^\W_]+")
 
 
-def significant(terms: Sequence[str]) -> list[str]:
-    """Returns the terms that have a word other than stop words."""
-    return [term for term in terms if set(WORD.findall(term.lower())) - STOP_WORDS]
-
-
-def matching(messages: QuerySet[M], terms: Sequence[str], *, are_few: bool = False) -> QuerySet[M]:
-    """Returns the messages that have every significant term; all messages without one.
+def matching(messages: QuerySet[M], query: WordQuery, *, are_few: bool = False) -> QuerySet[M]:
+    """Returns the messages that have what the query looks for; all messages without a query.
 
     The subject of a ticket is searched with its first message. `are_few` says that other conditions
     leave few messages, which SQLite then looks up one by one.
     """
-    kept = significant(terms)
-    return messages.filter(Matches(F("id"), kept, are_few=are_few)) if kept else messages
+    if not query:
+        return messages
+    # In the order of their index. Without one, PostgreSQL reads the table while its statistics are
+    # those of rows before they were filled, and the last rows are filled last.
+    unfilled = messages.model.objects.filter(search_text=None).order_by("-pk")
+    has_unfilled = unfilled.values_list("pk").first() is not None
+    matches = Matches(F("id"), query, are_few=are_few, has_unfilled=has_unfilled)
+    return messages.filter(matches)
 
 
 def owners(messages: QuerySet[M], parent: str, limit: int) -> list[str]:
@@ -81,24 +79,46 @@ def owners(messages: QuerySet[M], parent: str, limit: int) -> list[str]:
         return [owner for (owner,) in cursor.fetchall()]
 
 
-def having(messages: QuerySet[M], terms: Sequence[str], parent: str) -> tuple[Q, int | None]:
-    """Returns the condition that a row has a message with the terms, and up to where to count rows.
+def having(messages: QuerySet[M], query: WordQuery, parent: str) -> tuple[Q, int | None]:
+    """Returns the condition that a row has a message with the words, and up to where to count rows.
 
     Words that few messages have are looked up first. The messages with a common word are many, so
     rows are tried in their order until the page is full, and counted only a little further.
     """
-    found = owners(matching(messages, terms), parent, MAX_MATCHES + 1)
+    found = owners(matching(messages, query), parent, MAX_MATCHES + 1)
     if len(found) <= MAX_MATCHES:
         return Q(pk__in=set(found)), None
     of_row = messages.filter(**{parent: OuterRef("pk")})
-    return Q(Exists(matching(of_row, terms, are_few=True))), MAX_COMMON
+    return Q(Exists(matching(of_row, query, are_few=True))), MAX_COMMON
 
 
-def excerpt(text: str, terms: Sequence[str], longest: int) -> str:
-    """Returns the part of a text where the first of the terms is, on one line."""
+def has_lead_words(query: WordQuery) -> Q:
+    """Returns the condition that a lead has the words of a query in its name, address or fields.
+
+    Name and address are compared as they are too: the words may not have been computed yet.
+    """
+    found = Q()
+    for forms, typed in zip(query.groups, query.typed, strict=True):
+        conditions = [Q(search_text__contains=_format_stored_phrase(form)) for form in forms]
+        for term in typed:
+            conditions += [Q(email_key__contains=email_key(term))]
+            # SQLite compares other letters than ASCII as they are.
+            cases = dict.fromkeys((term, term.lower(), term.upper()))
+            conditions += [Q(name__icontains=case) for case in cases]
+        found &= reduce(or_, conditions)
+    return found
+
+
+def _format_stored_phrase(form: Form) -> str:
+    """Returns words in a row, or a beginning of the last one, as `search_text` has them."""
+    phrase = f" {' '.join(form)} "
+    return phrase.removesuffix("* ")
+
+
+def excerpt(text: str, query: WordQuery, longest: int) -> str:
+    """Returns the part of a text where the first of the words is, on one line."""
     text = " ".join(text.split())
-    found = [place for term in terms if (place := _place(text, term)) is not None]
-    start = max(0, min(found, default=0) - LEAD)
+    start = max(0, _find_first_place(text, query) - LEAD)
     if start:
         # At the beginning of a word.
         start = text.find(" ", start, start + LEAD) + 1 or start
@@ -107,32 +127,42 @@ def excerpt(text: str, terms: Sequence[str], longest: int) -> str:
     return f"{before}{part}{after}"
 
 
-def _place(text: str, term: str) -> int | None:
-    word = next((word for word in WORD.findall(term) if word.lower() not in STOP_WORDS), "")
-    beginning = word[: max(SHORTEST_STEM, len(word) - MAX_ENDING)]
-    found = re.search(rf"\b{re.escape(beginning)}", text, re.IGNORECASE) if word else None
-    return found and found.start()
+def _find_first_place(text: str, query: WordQuery) -> int:
+    """Returns where the first word of the query is in a text; 0 if none is."""
+    every = {word.removesuffix("*") for group in query.groups for form in group for word in form}
+    wanted = every - IGNORED_WORDS or every
+    for run in RUN.finditer(text):
+        for word in split_words(run.group()):
+            if not is_split_by_signs(word):
+                continue
+            if places := [word.find(each) for each in wanted if each in word]:
+                return run.start() + max(0, _find_place(run.group(), word, min(places)))
+        if not wanted.isdisjoint(make_index_words(run.group()).split()):
+            return run.start()
+    return 0
 
 
-def _forms(term: str) -> list[str]:
-    """A term as it is, and its parts if they differ.
-
-    PostgreSQL keeps addresses, numbers and words with hyphens as one word each.
-    """
-    return list(dict.fromkeys((term, " ".join(WORD.findall(term)))))
+def _find_place(run: str, word: str, place: int) -> int:
+    return fold(run).find(word) + place
 
 
 class Matches(Func):
-    """Whether a message has every one of the terms. The expression is the message's `id`."""
+    """Whether a message has what a query looks for. The expression is the message's `id`."""
 
     output_field = BooleanField()
 
     def __init__(
-        self, message: Expression | F, terms: Sequence[str], *, are_few: bool = False
+        self,
+        message: Expression | F,
+        query: WordQuery,
+        *,
+        are_few: bool = False,
+        has_unfilled: bool = False,
     ) -> None:
         super().__init__(message)
-        self.terms = tuple(term.translate(BLANK) for term in terms)
+        self.query = query
         self.are_few = are_few
+        self.has_unfilled = has_unfilled
 
     def as_postgresql(
         self,
@@ -141,9 +171,22 @@ class Matches(Func):
         **_context: Any,
     ) -> Sql:
         table = compiler.quote_name_unless_alias(self._column.alias)
-        forms = [_forms(term) for term in self.terms]
-        query = " && ".join(f"({' || '.join([PHRASE] * len(each))})" for each in forms)
-        return f'{table}."words" @@ ({query})', tuple(chain.from_iterable(forms))
+        found = f'{table}."search_words" @@ %s::tsquery'
+        parameters: tuple[str, ...] = (_build_tsquery(self.query),)
+        # Of a phrase, the index has only the words.
+        for group in self.query.groups:
+            if any(len(form) > 1 for form in group):
+                patterns = [f"%{_format_stored_phrase(form)}%" for form in group]
+                likes = [f'{table}."search_text" LIKE %s' for _ in patterns]
+                found += f" AND ({' OR '.join(likes)})"
+                parameters += tuple(patterns)
+        if self.has_unfilled:
+            unfilled, typed = _build_english_tsquery(self.query)
+            found = (
+                f'(({found}) OR ({table}."search_text" IS NULL AND {table}."words" @@ {unfilled}))'
+            )
+            parameters += typed
+        return f"({found})", parameters
 
     def as_sqlite(
         self,
@@ -152,17 +195,69 @@ class Matches(Func):
         **_context: Any,
     ) -> Sql:
         column, _ = compiler.compile(self._column)
-        index = compiler.quote_name_unless_alias(
-            f"{self._column.target.model._meta.db_table}_words"
-        )
-        # In quotes, AND, OR, NOT and NEAR are words too (FTS5, section 3.1).
-        query = " ".join(f'"{term}"' for term in self.terms)
+        table = self._column.target.model._meta.db_table
+        found = self._match_fts5(compiler.quote_name_unless_alias(f"{table}_search"), column)
+        parameters: tuple[str, ...] = (_build_fts5_query(self.query),)
+        if self.has_unfilled:
+            alias = compiler.quote_name_unless_alias(self._column.alias)
+            words = self._match_fts5(compiler.quote_name_unless_alias(f"{table}_words"), column)
+            found = f'({found} OR ({alias}."search_text" IS NULL AND {words}))'
+            parameters += (_build_typed_fts5_query(self.query),)
+        return found, parameters
+
+    def _match_fts5(self, index: str, column: str) -> str:
         found = f"(SELECT rowid FROM {index} WHERE {index} MATCH %s"  # noqa: S608  names of tables
         # The list of all messages with a common word takes longer than everything else.
         if self.are_few:
-            return f"EXISTS {found} AND rowid = {column})", (query,)
-        return f"{column} IN {found})", (query,)
+            return f"EXISTS {found} AND rowid = {column})"
+        return f"{column} IN {found})"
 
     @property
     def _column(self) -> Col:
         return cast("Col", self.get_source_expressions()[0])
+
+
+def _build_tsquery(query: WordQuery) -> str:
+    groups = (
+        " | ".join(f"({_format_tsquery_form(form)})" for form in group) for group in query.groups
+    )
+    return " & ".join(f"({group})" for group in groups)
+
+
+def _format_tsquery_form(form: Form) -> str:
+    # Index words have neither quotes nor backslashes.
+    return " & ".join(
+        f"'{word.removesuffix('*')}'{':*' if word.endswith('*') else ''}" for word in form
+    )
+
+
+def _build_fts5_query(query: WordQuery) -> str:
+    groups = (" OR ".join(_format_fts5_form(form) for form in group) for group in query.groups)
+    return " AND ".join(f"({group})" for group in groups)
+
+
+def _format_fts5_form(form: Form) -> str:
+    # In quotes, AND, OR, NOT and NEAR are words too (FTS5, section 3.1).
+    phrase = " ".join(form)
+    return f'"{phrase.removesuffix("*")}"{" *" if phrase.endswith("*") else ""}'
+
+
+def _build_english_tsquery(query: WordQuery) -> Sql:
+    """The query by the words as typed, for the index of rows that have yet to be filled."""
+    parameters = [list(_list_typed_forms(group)) for group in query.typed]
+    groups = (" || ".join(["phraseto_tsquery('english', %s)"] * len(each)) for each in parameters)
+    return f"({' && '.join(f'({group})' for group in groups)})", tuple(chain(*parameters))
+
+
+def _list_typed_forms(group: Sequence[str]) -> Iterator[str]:
+    """Terms as they are, and their parts if they differ.
+
+    PostgreSQL keeps addresses, numbers and words with hyphens as one word each.
+    """
+    for term in group:
+        yield from dict.fromkeys((term.translate(BLANK), " ".join(WORD.findall(term))))
+
+
+def _build_typed_fts5_query(query: WordQuery) -> str:
+    groups = (" OR ".join(f'"{term.translate(BLANK)}"' for term in group) for group in query.typed)
+    return " AND ".join(f"({group})" for group in groups)

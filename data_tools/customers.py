@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from django.db.models import Count, Max, Q
 
+from customers import words
 from data_tools.query import (
     ALL_TIME,
     PAGE,
@@ -22,6 +23,7 @@ from data_tools.query import (
     data_tool,
     groups,
     listing,
+    messages,
     one_of,
     results,
     text,
@@ -35,7 +37,7 @@ TOOLSET: Final = Toolset(scope="data:read", title="Customers")
 
 Item = dict[str, Json]
 
-Trait: TypeAlias = Annotated[str, text(200, "name=value")]
+Trait: TypeAlias = Annotated[str, text(200, "name=value; seats>5 of a number")]
 RECENT: Final = timedelta(days=30)
 USER_ORDERS: Final = {
     "last_seen_desc": RowOrder("-last_seen"),
@@ -112,7 +114,8 @@ def data_search_users(
     filters.add_ignoring_case("plan", plan)
     filters.add_ignoring_case("role", role)
     filters.add_equal("renewal_status", renewal_status, unless="any")
-    filters.add_trait(trait, "custom_fields")
+    filters.add_trait(trait, "custom_fields", access.customers(call.access))
+    companies = access.companies(call.access)
     customers = Listing(
         noun="customers",
         rows=access.customers(call.access).select_related("company"),
@@ -121,12 +124,13 @@ def data_search_users(
         items=lambda rows: [_user(call, row) for row in rows],
         time=time_field,
         groupings={
-            "plan": groups.column("plan"),
+            "plan": groups.text_column("plan"),
             "renewal_status": groups.column("renewal_status"),
-            "company": groups.reference("company", access.companies(call.access)),
+            "company": groups.reference("company", companies),
         },
         known={"plan": "plan", "role": "role", "renewal_status": "renewal_status"},
         members={"currency": call.organization.currency},
+        elsewhere=dict.fromkeys(("plan", "renewal_status"), ("data_search_companies", companies)),
     )
     return listing.answer(call, customers, page, time, group_by)
 
@@ -154,10 +158,11 @@ def data_search_leads(
     call = call.with_detail(response_format)
     rows = access.leads(call.access).select_related("customer")
     filters = Filters()
-    filters.add_words(query, ("name__icontains", "email_key__contains"))
+    if found := messages.terms(query):
+        filters.add("query", words.has_lead_words(found))
     filters.add_equal("status", status, unless="any")
     filters.add_ignoring_case("source", source)
-    filters.add_trait(trait, "fields")
+    filters.add_trait(trait, "fields", rows)
     leads = Listing(
         noun="leads",
         rows=rows,
@@ -166,11 +171,12 @@ def data_search_leads(
         items=lambda rows: [_lead(call, row) for row in rows],
         time="created_at",
         groupings={
-            "source": groups.column("source"),
+            "source": groups.text_column("source"),
             "status": groups.column("status"),
             "day": groups.day("created_at", call.zone),
         },
         known={"source": "source"},
+        query=found,
     )
     return listing.answer(call, leads, page, time, group_by)
 

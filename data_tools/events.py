@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 from itertools import groupby, islice
+from operator import or_
 from typing import Annotated, Any, Final, Literal
 
 from django.db.models import Q, QuerySet
@@ -74,8 +76,8 @@ def data_search_events(
 ) -> Facts:
     call = call.with_detail(response_format)
     filters = Filters()
-    filters.add_equal("event_type", event_type)
-    filters.add_equal("element_selector", element_selector)
+    _add_type(filters, event_type, call.access)
+    _add_selector(filters, element_selector)
     filters.add_equal("session_id", session_id)
     if page_url is not None:
         filters.add("page_url", Q(page_url__icontains=page_url))
@@ -88,6 +90,7 @@ def data_search_events(
         order=RowOrder("-at", "-pk"),
         items=lambda rows: [_event(call, row) for row in rows],
         time="at",
+        known={"element_selector": "element_selector"},
         unindexed=UNINDEXED,
         max_total=None if UNINDEXED.isdisjoint(filters.conditions) else MAX_UNINDEXED,
         groupings={
@@ -98,6 +101,21 @@ def data_search_events(
         },
     )
     return listing.answer(call, events, page, time, group_by)
+
+
+def _add_type(filters: Filters, event_type: str | None, reads: Access) -> None:
+    if reads.customer_id:
+        rows = access.bound_customer_events(reads)
+        filters.add_known("event_type", event_type, rows, are_few=True)
+    else:
+        filters.add_known("event_type", event_type, access.events(reads))
+
+
+def _add_selector(filters: Filters, selector: str | None) -> None:
+    """Adds the condition that an element has this selector, in any case, or this id or class."""
+    if selector:
+        same = (Q(element_selector__iexact=f"{sign}{selector}") for sign in ("", "#", "."))
+        filters.add("element_selector", reduce(or_, same))
 
 
 def _event(call: DataToolCall, event: Event) -> dict[str, Json]:

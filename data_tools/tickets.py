@@ -33,6 +33,8 @@ from data_tools.query import (
     texts,
     who,
 )
+from foundation.text.values import value_key
+from foundation.text.words import WordQuery
 from tools_registry.api import Facts, Json, Keywords, NotFound, Toolset
 from workspace import access
 from workspace.models import UNRESOLVED, Ticket, TicketMessage, TicketPriority, TicketStatus
@@ -48,7 +50,7 @@ ORDERS: Final = {
 }
 StatusFilter: TypeAlias = Literal["any", "unresolved"] | TicketStatus
 ME: Final = "me"
-UNASSIGNED: Final = "unassigned"
+UNASSIGNED: Final = frozenset({"unassigned", "nobody", "none", "noone"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ def data_search_tickets(
         groupings=_groupings(call, time_field),
         known={"inbox": "inbox", "category": "category", "source": "source"},
         max_total=max_total,
+        query=found,
     )
     return listing.answer(call, tickets, page, time, group_by)
 
@@ -169,8 +172,8 @@ def _status_condition(value: StatusFilter) -> Q:
 
 
 def _add_assignee(filters: Filters, call: DataToolCall, assignee: str | None) -> None:
-    named = (assignee or "").strip().casefold()
-    if named == UNASSIGNED:
+    named = value_key(assignee or "")
+    if named in UNASSIGNED:
         filters.add("assignee", Q(assignee=None))
     elif named == ME:
         filters.add("assignee", Q(assignee=call.user_id))
@@ -183,13 +186,13 @@ def _groupings(call: DataToolCall, time_field: str) -> dict[str, Grouping]:
         "status": groups.column("status"),
         "priority": groups.column("priority"),
         "assignee": groups.reference("assignee", access.teammates(call.access), who.person),
-        "category": groups.column("category"),
+        "category": groups.text_column("category"),
         "company": groups.reference("company", access.companies(call.access)),
         "day": groups.day(time_field, call.zone),
     }
 
 
-def _items(call: DataToolCall, tickets: Sequence[Ticket], found: Sequence[str]) -> list[Item]:
+def _items(call: DataToolCall, tickets: Sequence[Ticket], found: WordQuery) -> list[Item]:
     rows = access.ticket_messages(call.access)
     # Without words, what the customer wrote first.
     quoted = rows if found else rows.filter(messages.BY_CUSTOMER)

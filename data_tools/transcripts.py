@@ -35,6 +35,7 @@ from data_tools.query import (
     texts,
     who,
 )
+from foundation.text.words import WordQuery
 from tools_registry.api import Facts, Json, NotFound, Toolset
 from workspace import access
 from workspace.models import (
@@ -132,6 +133,7 @@ def data_search_transcripts(
             "day": groups.day("started_at", call.zone),
         },
         max_total=max_total,
+        query=found,
     )
     return listing.answer(call, conversations, page, time, group_by)
 
@@ -222,7 +224,7 @@ def _items(
     call: DataToolCall,
     rows: Sequence[Conversation],
     quoted: QuerySet[ConversationMessage],
-    found: Sequence[str],
+    found: WordQuery,
 ) -> list[Item]:
     excerpts = messages.excerpts(call, quoted, "conversation", rows, found)
     return [{**_conversation(call, row), "excerpts": excerpts.get(row.pk)} for row in rows]

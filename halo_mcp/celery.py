@@ -55,7 +55,8 @@ LONG_TASKS: Final = frozenset(
         *("oauth.prune_unused_clients", "oauth.remove_obsolete_scopes"),
         *("people.carry_over", "people.prune_data_use", "tools_registry.prune_asking"),
         "tools_registry.prune_repeatable_calls",
-        *("workspace.count_teams", "workspace.embed_missing", "workspace.finish_erasure"),
+        *("workspace.count_teams", "workspace.embed_missing", "workspace.fill_search_texts"),
+        *("workspace.finish_erasure", "workspace.renew_name_keys"),
         *("workspace.finish_erasures", "workspace.index_knowledge", "workspace.prune_data"),
         *("workspace.refresh_kpis", "workspace.refresh_older_kpis", "workspace.run_import"),
     }

@@ -72,6 +72,8 @@ SCHEDULE: Final[Mapping[str, ScheduleEntry]] = {
     ),
     "pick-up-knowledge": ScheduleEntry("workspace.pick_up_knowledge", every(timedelta(minutes=1))),
     "embed-knowledge": ScheduleEntry("workspace.embed_missing", every(timedelta(minutes=2))),
+    "fill-search-texts": ScheduleEntry("workspace.fill_search_texts", every(timedelta(minutes=2))),
+    "renew-name-keys": ScheduleEntry("workspace.renew_name_keys", every(timedelta(hours=6))),
     "pick-up-imports": ScheduleEntry("workspace.pick_up_imports", every(timedelta(minutes=1))),
     "prune-rate-counters": ScheduleEntry(
         "foundation.prune_rate_counters", every(timedelta(hours=1))

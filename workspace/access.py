@@ -75,7 +75,7 @@ def tickets(access: Access) -> QuerySet[Ticket]:
 
 def ticket_messages(access: Access) -> QuerySet[TicketMessage]:
     """Returns messages, internal notes included; a bound call does not read those."""
-    rows = _own(TicketMessage, access)
+    rows = _own(TicketMessage, access).defer("search_text")
     if not access.customer_id:
         return rows
     return rows.filter(ticket__customer=access.customer_id, is_internal=False)
@@ -92,7 +92,7 @@ def conversations(access: Access) -> QuerySet[Conversation]:
 
 
 def conversation_messages(access: Access) -> QuerySet[ConversationMessage]:
-    rows = _own(ConversationMessage, access)
+    rows = _own(ConversationMessage, access).defer("search_text")
     if not access.customer_id:
         return rows
     return rows.filter(conversation__customer=access.customer_id)
@@ -106,9 +106,20 @@ def events(access: Access) -> QuerySet[Event]:
     return _customer_rows(Event, access)
 
 
+def bound_customer_events(access: Access) -> QuerySet[Event]:
+    """Returns the events of the customer that a call is bound to, by the index of customers.
+
+    The customer is of the organization. With a condition on the organization of events, SQLite may
+    take an index of those, and read all events of the organization.
+    """
+    return QuerySet(Event).filter(
+        customer__organization=access.organization_id, customer=access.customer_id
+    )
+
+
 def leads(access: Access) -> QuerySet[Lead]:
     """Raises CannotNarrow for a bound call: a lead belongs to no customer."""
-    return _organization_rows(Lead, access)
+    return _organization_rows(Lead, access).defer("search_text")
 
 
 def key_figures(access: Access) -> QuerySet[KpiSnapshot]:

@@ -16,7 +16,8 @@ from customers.administration.records import pages, search
 from customers.administration.records.customer_page import customer_page
 from customers.administration.records.filters import OfCompany, OneOrganization
 from customers.administration.records.lists import FoundRecords, RecordListAdmin
-from customers.lookup_keys import email_key, name_key
+from customers.lookup_keys import email_key
+from foundation.text.names import list_name_keys
 from workspace.administration.facts import link_to
 from workspace.administration.times import time_tag
 from workspace.models import STARTED, Customer
@@ -82,9 +83,9 @@ class CustomerAdmin(PrivacyAdmin, RecordListAdmin):
         return time_tag(row.signed_up_at or row.first_seen or row.created_at)
 
     def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
-        keys = {"email_key": email_key(term)}
+        keys = {"email_key": [email_key(term)]}
         if "@" not in term:
-            keys["name_key"] = name_key(term)
+            keys["name_key"] = list_name_keys(term)
         return search.find_by_names(rows, Customer, organization, term, **keys)
 
     def render_change_form(

@@ -8,7 +8,8 @@ from customers.demo.population import SEAT_PRICES, DemoPerson, Firm
 from customers.demo.texts import Dice, details, read
 from customers.demo.world import World
 from customers.demo.writing import RowBatch
-from customers.lookup_keys import email_key, name_key
+from customers.lookup_keys import email_key
+from foundation.text.names import name_key
 from workspace.models import Company, Customer, Lead, LeadStatus, Lifecycle, RenewalStatus, Term
 
 TRIAL_DAYS: Final = 14

@@ -18,6 +18,8 @@ from django.db.models import (
     TextField,
 )
 
+from foundation.text.columns import SearchTextField
+
 Row = Mapping[str, Any]
 AS_THEY_ARE: Final = (CharField, TextField, IntegerField, FloatField)
 AnyField: TypeAlias = "Field[Any, Any]"
@@ -30,7 +32,12 @@ class RowBatch:
         self.rows: dict[type[Model], list[Row]] = defaultdict(list)
 
     def add(self, model: type[Model], **columns: Any) -> None:
-        self.rows[model].append(columns)
+        words = {
+            field.attname: field.make_words(columns)
+            for field in _fields(model)
+            if isinstance(field, SearchTextField)
+        }
+        self.rows[model].append({**columns, **words})
 
     def store(self) -> None:
         """Stores the rows in the transaction that the caller has open."""

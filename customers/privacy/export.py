@@ -23,7 +23,8 @@ FORMAT: Final = "halo-customer-export"
 VERSION: Final = 1
 # Keys of lookups, and what every row has in common.
 LEFT_OUT: Final = frozenset(
-    {"organization", "customer", "email_key", "name_key", "dedupe_key", "heading", "erased_at"}
+    {"organization", "customer", "email_key", "name_key", "dedupe_key", "heading", "search_text"}
+    | {"erased_at"}
 )
 AT_ONCE: Final = 200
 THREADS: Final = 20

@@ -30,7 +30,7 @@ def number_limits(lowest: float, highest: float) -> Keywords:
 
 Name: TypeAlias = Annotated[str, text(100)]
 Query: TypeAlias = Annotated[
-    str, text(200, "All of these words; quotes for a phrase"), Keywords(minLength=2)
+    str, text(200, "All of these words; quotes for a phrase"), Keywords(minLength=1)
 ]
 UserName: TypeAlias = Annotated[str, text(254, "Id, external id, e-mail or name")]
 CompanyName: TypeAlias = Annotated[str, text(254, "Id, domain or name")]

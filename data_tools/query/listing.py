@@ -7,18 +7,20 @@ from typing import Any, Final, Generic, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 
-from data_tools.query import cursors, groups, periods, results
+from data_tools.query import cursors, groups, periods, results, texts
 from data_tools.query.arguments import Page, TimeRange
 from data_tools.query.call import DataToolCall
 from data_tools.query.cursors import Cursor
 from data_tools.query.filters import Filters
 from data_tools.query.groups import Grouping
+from data_tools.query.known_values import KnownValues
 from data_tools.query.periods import QueryPeriod
+from foundation.text.values import find_nearest_values
+from foundation.text.words import WordQuery
 from tools_registry.api import Facts, Json
 
 M = TypeVar("M", bound=Model)
 
-MAX_KNOWN: Final = 10
 # How many rows are read for the known values in a hint.
 MAX_READ: Final = 2_000
 # How many rows are grouped if counting all of them is too expensive.
@@ -27,6 +29,7 @@ NOT_ALL_GROUPED: Final = (
     f"Only the first {MAX_GROUPED} rows in the order of the list are grouped. "
     "Use more filters or a shorter period."
 )
+IGNORED: Final = "Ignored in query: {words}. Words in quotes are not ignored."
 TOO_LONG: Final = (
     "Stopped at {sent} of {read} items: the result would be longer than {limit} characters. "
     "Continue with next_cursor."
@@ -61,7 +64,9 @@ class Listing(Generic[M]):
     `group_by` may name. `known` has columns by argument whose values help if nothing is found.
     With an argument of `unindexed`, rows are only looked for in the period. `members` are further
     members of the result. `max_total` is up to where rows are counted, if it is not the usual one.
-    `why_none` is the hint if there are no rows even without filters.
+    `elsewhere` has tools by argument, with rows of theirs that a hint counts if nothing is found.
+    `why_none` is the hint if there are no rows even without filters. `query` is what a search by
+    words looks for: the result says which words were ignored.
     """
 
     noun: str
@@ -75,7 +80,9 @@ class Listing(Generic[M]):
     unindexed: frozenset[str] = frozenset()
     members: Mapping[str, Json] = field(default_factory=dict)
     max_total: int | None = None
+    elsewhere: Mapping[str, tuple[str, QuerySet[Any]]] = field(default_factory=dict)
     why_none: str = ""
+    query: WordQuery = field(default_factory=WordQuery)
 
 
 def answer(
@@ -95,10 +102,13 @@ def answer(
         found = _groups(listing, rows, listing.groupings[group_by])
     else:
         found = _page(call, listing, rows, period, cursor, size=page.page_size)
-    hints = found.pop("hints", None) or _explain_no_results(listing, found)
+    hints = found.pop("hints", None) or _explain_no_results(call, listing, found)
+    ignored = listing.query.ignored
+    if ignored:
+        hints = [*hints, IGNORED.format(words=", ".join(ignored))]
     return results.answer(
         call,
-        searched=listing.filters.shown,
+        searched={**listing.filters.shown, "ignored_words": [*ignored]},
         hints=hints,
         rows=found.get("returned", 0),
         **found,
@@ -190,7 +200,9 @@ def _others(counts: Sequence[Mapping[str, Json]], total: int) -> int | None:
     return total - sum(one["count"] for one in counts) or None
 
 
-def _explain_no_results(listing: Listing[Any], found: Mapping[str, Any]) -> list[str]:
+def _explain_no_results(
+    call: DataToolCall, listing: Listing[Any], found: Mapping[str, Any]
+) -> list[str]:
     """Why nothing was found: what there is without each filter, and the values to choose from."""
     if found.get("items") or found.get("groups") or found.get("total"):
         return []
@@ -203,19 +215,39 @@ def _explain_no_results(listing: Listing[Any], found: Mapping[str, Any]) -> list
     ]
     for argument, column in listing.known.items():
         if argument in listing.filters.conditions:
-            hints.append(_known_values(argument, listing.rows, column))
+            hints.append(_list_known_values(call, argument, listing.rows, column))
+    for argument, (tool, rows) in listing.elsewhere.items():
+        if condition := listing.filters.conditions.get(argument):
+            many = _count(listing, rows.filter(condition))
+            if many != "0":
+                hints.append(f"{tool} with this {argument}: {many}.")
+    hints += [
+        _name_values(what, call.arguments[what.rpartition(" ")[2]], values)
+        for what, values in listing.filters.known.items()
+        if values
+    ]
     return hints
 
 
 def _count_without(listing: Listing[Any], argument: str) -> str:
-    rows = listing.rows.filter(listing.filters.combine_without(argument))
+    return _count(listing, listing.rows.filter(listing.filters.combine_without(argument)))
+
+
+def _count(listing: Listing[Any], rows: QuerySet[Any]) -> str:
     counted = results.count_rows(rows, listing.max_total)
     return str(counted["total"]) if "total" in counted else f"over {counted['at_least']}"
 
 
-def _known_values(argument: str, rows: QuerySet[Any], column: str) -> str:
+def _list_known_values(call: DataToolCall, argument: str, rows: QuerySet[Any], column: str) -> str:
     read = list(rows.order_by().values_list(column, flat=True)[: MAX_READ + 1])
     counts = Counter(value or groups.NONE for value in read[:MAX_READ])
     common = sorted(counts, key=lambda value: (-counts[value], value))
-    word = "Some" if len(read) > MAX_READ or len(common) > MAX_KNOWN else "Known"
-    return f"{word} values of {argument}: {', '.join(common[:MAX_KNOWN])}."
+    known = KnownValues(common, len(read) <= MAX_READ)
+    return _name_values(f"{known.quantity} values of {argument}", call.arguments[argument], common)
+
+
+def _name_values(what: str, value: str, known: Sequence[str]) -> str:
+    """Known values, all of them or the nearest to this one."""
+    near = [texts.line(one) for one in find_nearest_values(value, known)]
+    all_of = f"; the nearest {len(near)} of {len(known)}" if len(near) < len(known) else ""
+    return f"{what}: {', '.join(near)}{all_of}."

@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from customers import words
 from data_tools.query import filters, texts
 from data_tools.query.call import DataToolCall, invalid_argument
+from foundation.text.words import WordQuery, parse_query
 from tools_registry.api import Json
 from workspace.models import AuthorKind, ConversationMessage, TicketMessage
 
@@ -22,14 +23,13 @@ MAX_EXCERPTS: Final = 3
 BY_CUSTOMER: Final = Q(author_kind=AuthorKind.CUSTOMER)
 
 
-def terms(query: str | None) -> list[str]:
-    """Returns the words and phrases of `query`, or nothing without it. Raises ValidationFailure."""
+def terms(query: str | None) -> WordQuery:
+    """Returns what `query` looks for, or nothing without it. Raises ValidationFailure."""
     if query is None:
-        return []
-    found = words.significant(filters.split(query))
-    if not 0 < len(found) <= filters.MAX_TERMS:
-        reason = f"send 1 to {filters.MAX_TERMS} words, not counting such as the, and, is."
-        raise invalid_argument("query", reason)
+        return WordQuery()
+    found = parse_query(query)
+    if not 0 < len(found.groups) <= filters.MAX_TERMS:
+        raise invalid_argument("query", f"send 1 to {filters.MAX_TERMS} words.")
     return found
 
 
@@ -55,7 +55,7 @@ def excerpts(
     messages: QuerySet[M],
     parent: str,
     parents: Sequence[Any],
-    found: Sequence[str],
+    found: WordQuery,
 ) -> Mapping[str, list[Item]]:
     """Returns what the first messages say that have these words, by the id of what they belong to.
 
@@ -73,7 +73,7 @@ def excerpts(
 
 
 def _excerpt(
-    call: DataToolCall, message: TicketMessage | ConversationMessage, found: Sequence[str]
+    call: DataToolCall, message: TicketMessage | ConversationMessage, found: WordQuery
 ) -> Item:
     longest = MAX_DETAILED_EXCERPT if call.is_detailed else MAX_EXCERPT
     return {

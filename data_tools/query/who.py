@@ -1,6 +1,7 @@
 """Customers, companies and agents by the names that people use for them."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final, Generic, TypeVar
@@ -8,10 +9,20 @@ from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
 
-from customers.lookup_keys import domain_of, email_key, has_external_id, name_key
+from customers.lookup_keys import domain_of, email_key, has_external_id
 from data_tools.query import texts
 from data_tools.query.call import DataToolCall, invalid_argument
 from data_tools.query.results import reference
+from foundation.text.folding import remove_invisible
+from foundation.text.names import (
+    find_nearest_names,
+    halve_word,
+    is_same_name,
+    list_own_keys,
+    list_variant_keys,
+    name_key,
+    remove_middle,
+)
 from tools_registry.api import Json
 from workspace import access
 from workspace.access import Access
@@ -23,6 +34,15 @@ MAX_CANDIDATES: Final = 10
 # How many neighbours in the order of each key are compared with a name that no row has.
 NEIGHBOURS: Final = 20
 MAX_CLOSEST: Final = 3
+# Of the names that have the words or the pieces of a name, so many are compared with it.
+MAX_COMPARED: Final = 1_000
+MAX_WORDS: Final = 4
+# Of a table without keys of names, so many rows are compared: agents and teammates.
+MAX_SMALL: Final = 2_000
+# `Ada <ada@acme.example>` and `mailto:ada@acme.example`, as mail programs copy an address.
+COPIED_ADDRESS: Final = re.compile(
+    r"(?:.*<|mailto:)\s*(?:mailto:)?([^\s<>?]+@[^\s<>?]+)[>?]?.*", re.IGNORECASE | re.DOTALL
+)
 
 __all__ = [
     "AGENTS",
@@ -43,14 +63,18 @@ __all__ = [
 class RowKind(Generic[M]):
     """What an argument names. `ways` are tried in turn: each returns a condition, or None.
 
-    A row with this very key has precedence over the others that a way finds. `keys` are the indexed
-    columns that are compared with a name that nothing has.
+    A row with this very key has precedence over the others that a way finds. `name` is the column
+    of names or of their keys: of a small table, names are compared in this process. `addresses` are
+    indexed columns that are compared with a name that nothing has.
     """
 
     argument: str
     rows: Callable[[Access], QuerySet[M]]
     ways: Sequence[Callable[[str], Q | None]]
-    keys: Sequence[str]
+    name: str
+    addresses: Sequence[str] = ()
+    is_small: bool = False
+    label: Callable[[M], str] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +102,7 @@ def get_row(call: DataToolCall, kind: RowKind[M], name: str) -> M:
     match = look_up(call, kind, name)
     if match.row is not None:
         return match.row
-    listed = ", ".join(f"{row.pk} {texts.line(str(row))}" for row in match.candidates)
+    listed = ", ".join(f"{row.pk} {texts.line(kind.label(row))}" for row in match.candidates)
     if match.is_ambiguous:
         many = f"{len(match.candidates)}" + "+" * (len(match.candidates) == MAX_CANDIDATES)
         raise invalid_argument(kind.argument, f"{many} match: {listed}. Send an id.")
@@ -97,18 +121,42 @@ def hint(match: RowMatch[Any], search: str) -> str:
 
 def look_up(call: DataToolCall, kind: RowKind[M], name: str) -> RowMatch[M]:
     """Returns what a name names. An id has precedence over a name."""
-    rows, name = kind.rows(call.access), name.strip()
+    rows, name = kind.rows(call.access), remove_invisible(name).strip()
     for way in kind.ways:
         condition = way(name)
         if condition is None:
             continue
-        found = list(rows.filter(condition).order_by("pk")[:MAX_CANDIDATES])
-        exact = [row for row in found if row.pk == name] or found
-        if len(exact) == 1:
-            return RowMatch(exact[0])
-        if found:
-            return RowMatch(None, found, is_ambiguous=True)
-    return RowMatch(None, _closest(rows, kind.keys, name))
+        match = _match(rows, condition, name)
+        if match is not None:
+            return match
+    named = _list_spellings(rows, kind, name)
+    same = [pk for each, pk in named if name_key(each) == name_key(name)]
+    same = same or [pk for each, pk in named if is_same_name(each, name)]
+    if same:
+        return _match(rows, Q(pk__in=same), name) or RowMatch(None)
+    variants = list_variant_keys(name)
+    similar = [pk for each, pk in named if name_key(each) in variants]
+    return RowMatch(None, _closest(rows, kind, name, similar))
+
+
+def _match(rows: QuerySet[M], condition: Q, name: str) -> RowMatch[M] | None:
+    found = list(rows.filter(condition).order_by("pk")[:MAX_CANDIDATES])
+    exact = [row for row in found if row.pk == name] or found
+    if len(exact) == 1:
+        return RowMatch(exact[0])
+    return RowMatch(None, found, is_ambiguous=True) if found else None
+
+
+def _list_spellings(rows: QuerySet[M], kind: RowKind[M], name: str) -> list[tuple[str, Any]]:
+    """Returns names, with the keys of their rows, that may be another spelling of this one.
+
+    Of a small table, they are all names.
+    """
+    names = rows.order_by("pk").values_list("name", "pk")
+    if kind.is_small and name_key(name):
+        return list(names[:MAX_SMALL])
+    keys = list_variant_keys(name)
+    return list(names.filter(name_key__in=keys)[:MAX_COMPARED]) if keys else []
 
 
 def person(user: User | None) -> dict[str, Json] | None:
@@ -116,19 +164,81 @@ def person(user: User | None) -> dict[str, Json] | None:
     return None if user is None else {"id": str(user.pk), "name": user.get_full_name()}
 
 
-def _closest(rows: QuerySet[M], keys: Sequence[str], name: str) -> list[M]:
-    """The rows with a similar key, among the neighbours of the name in the order of each key."""
-    wanted = name_key(name)
-    by_key: dict[str, Any] = {}
-    for key in keys:
-        following = rows.filter(**{f"{key}__gte": wanted}).order_by(key)
-        preceding = rows.filter(**{f"{key}__lt": wanted}).order_by(f"-{key}")
-        for near in (following, preceding):
-            by_key |= dict(near.values_list(key, "pk")[:NEIGHBOURS])
-    close = get_close_matches(wanted, [key for key in by_key if key], n=MAX_CLOSEST)
-    ids = list(dict.fromkeys(by_key[key] for key in close))
+def _closest(rows: QuerySet[M], kind: RowKind[M], name: str, similar: Sequence[Any]) -> list[M]:
+    """Returns the rows that are similar already, and those with a near name or address."""
+    near: list[Any] = []
+    for names in _list_similar_names(rows, kind, name):
+        by_name: dict[str, list[Any]] = {}
+        for each, pk in names:
+            by_name.setdefault(name_key(each), []).append(pk)
+        keys = find_nearest_names(name, by_name, MAX_CANDIDATES)
+        if near := [pk for key in keys for pk in by_name[key]]:
+            break
+    ids = [*similar, *near]
+    limit = MAX_CANDIDATES if ids else MAX_CLOSEST
+    for column in kind.addresses:
+        ids += _find_similar_addresses(rows, column, email_key(name))
+    ids = list(dict.fromkeys(ids))[:limit]
     found = rows.in_bulk(ids)
     return [found[pk] for pk in ids if pk in found]
+
+
+def _list_similar_names(
+    rows: QuerySet[M], kind: RowKind[M], name: str
+) -> Iterator[Iterable[tuple[str, Any]]]:
+    """Yields groups of names to compare with this one; the first that has a near one is enough.
+
+    First those that have all its words, or words with this beginning or a typing error. Then those
+    that have one of its words, the rarest first; if too many do, those whose words begin alike.
+    """
+    names = rows.order_by().values_list(kind.name, "pk")
+    if kind.is_small:
+        yield names[:MAX_SMALL]
+        return
+    words = list(dict.fromkeys(name_key(name).split()))[:MAX_WORDS]
+    if not words:
+        return
+    with_words = list(names.filter(*(_has_word(kind.name, word) for word in words))[:MAX_COMPARED])
+    many = MAX_COMPARED - len(with_words)
+    yield [*with_words, *names.filter(*(_has_half(kind.name, word) for word in words))[:many]]
+    yield names.filter(*(_has_word_nearly(kind.name, word) for word in words))[:MAX_COMPARED]
+    by_word = {
+        word: list(names.filter(_has_word(kind.name, word))[:MAX_COMPARED]) for word in words
+    }
+    for word in sorted(words, key=lambda word: len(by_word[word])):
+        if len(by_word[word]) < MAX_COMPARED:
+            yield by_word[word]
+        else:
+            others = (_has_word(kind.name, other[0]) for other in words if other != word)
+            yield names.filter(_has_word(kind.name, word), *others)[:MAX_COMPARED]
+
+
+def _has_word(column: str, beginning: str) -> Q:
+    """The condition that a word of a name has this beginning."""
+    return Q(**{f"{column}__startswith": beginning}) | Q(**{f"{column}__contains": f" {beginning}"})
+
+
+def _has_half(column: str, word: str) -> Q:
+    beginning, end = halve_word(word)
+    has_beginning = _has_word(column, beginning)
+    return has_beginning | Q(**{f"{column}__contains": end}) if end else has_beginning
+
+
+def _has_word_nearly(column: str, word: str) -> Q:
+    beginning, end = remove_middle(word)
+    has_both = _has_word(column, beginning) & Q(**{f"{column}__contains": end})
+    return _has_half(column, word) | has_both
+
+
+def _find_similar_addresses(rows: QuerySet[M], column: str, wanted: str) -> list[Any]:
+    """Returns similar addresses among the neighbours in their order."""
+    following = rows.filter(**{f"{column}__gte": wanted}).order_by(column)
+    preceding = rows.filter(**{f"{column}__lt": wanted}).order_by(f"-{column}")
+    by_key: dict[str, Any] = {}
+    for near in (following, preceding):
+        by_key |= dict(near.values_list(column, "pk")[:NEIGHBOURS])
+    close = get_close_matches(wanted, [key for key in by_key if key], n=MAX_CLOSEST)
+    return [by_key[key] for key in close]
 
 
 def _id(name: str) -> Q:
@@ -137,7 +247,13 @@ def _id(name: str) -> Q:
 
 
 def _email(name: str) -> Q | None:
-    return Q(email_key=email_key(name)) if "@" in name else None
+    address = _address(name)
+    return Q(email_key=email_key(address)) if "@" in address else None
+
+
+def _address(name: str) -> str:
+    copied = COPIED_ADDRESS.fullmatch(name)
+    return copied.group(1) if copied else name
 
 
 def _domain(name: str) -> Q | None:
@@ -152,27 +268,30 @@ def _uuid(name: str) -> Q | None:
 
 
 def _key(name: str) -> Q | None:
-    return Q(name_key=name_key(name)) if name_key(name) else None
+    keys = list_own_keys(name)
+    return Q(name_key__in=keys) if keys else None
 
 
 USERS: Final = RowKind(
     "user",
     lambda reads: access.customers(reads).select_related("company"),
     (_id, _email, _key),
-    ("name_key", "email_key"),
+    "name_key",
+    ("email_key",),
 )
 COMPANIES: Final = RowKind(
     "company",
     access.companies,
     (_id, _domain, _key),
-    ("name_key", "domain"),
+    "name_key",
+    ("domain",),
 )
-AGENTS: Final = RowKind(
-    "agent", access.agents, (_uuid, lambda name: Q(name__iexact=name)), ("name",)
-)
+AGENTS: Final = RowKind("agent", access.agents, (_uuid,), "name", is_small=True)
 TEAMMATES: Final = RowKind(
     "assignee",
     access.teammates,
-    (_uuid, lambda name: Q(email__iexact=name), lambda name: Q(name__iexact=name)),
-    ("name", "email"),
+    (_uuid, lambda name: Q(email__iexact=_address(name))),
+    "name",
+    is_small=True,
+    label=lambda user: user.get_full_name(),
 )

@@ -15,6 +15,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from foundation.text.folding import fold
 from oauth import scopes
 from oauth.clients import redirects
 from oauth.consent import consent_page, remembered
@@ -122,7 +123,7 @@ def living(user: User, *, search: str = "", number: str = "1") -> ConnectionList
     """
     rows = list(_living(user)[:MAX_LISTED])
     total = len(rows) if len(rows) < MAX_LISTED else _living(user).count()
-    words = search[:MAX_SEARCH].casefold().split()
+    words = fold(search[:MAX_SEARCH]).split()
     found = [row for row in rows if _matches(row, words)]
     page = Paginator(_group_by_client(found), CLIENTS_PER_PAGE).get_page(number)
     return ConnectionList(
@@ -217,7 +218,7 @@ def _rows_of_client(user: User, connection_id: UUID) -> list[Authorization]:
 
 
 def _matches(row: Authorization, words: Sequence[str]) -> bool:
-    text = f"{row.client.name} {row.organization.name}".casefold()
+    text = fold(f"{row.client.name} {row.organization.name}")
     return all(word in text for word in words)
 
 

@@ -17,10 +17,16 @@ from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 from django.db.models import NOT_PROVIDED
 
+from foundation.db.add_index import AddIndexOnline
+
 ROOT = Path(__file__).resolve().parents[2]
 # Second steps, as `app.name`: what makes each one safe for the version before it, which no longer
 # reads or writes what it removes. Each has a line in the notes of docs/operate/upgrading.md.
 SECOND_STEPS: Final[dict[str, str]] = {}
+# Released before `AddIndexOnline`.
+BLOCKING_INDEXES: Final = frozenset(
+    {"approvals.0004_announced_requests", "approvals.0008_indexes_of_requests"}
+)
 REMOVING: Final = (
     migrations.RemoveField,
     migrations.RenameField,
@@ -42,6 +48,18 @@ def find_problems(migration: Migration, before: ProjectState) -> Iterator[str]:
         ):
             yield f"{operation.describe()}: the version before still writes NULL"
         operation.state_forwards(migration.app_label, before)
+
+
+def find_blocking_indexes(migration: Migration) -> Iterator[str]:
+    """Yields the indexes of tables that are not new whose building blocks writes."""
+    new: set[str] = set()
+    for operation in _database_operations(migration.operations):
+        if isinstance(operation, migrations.CreateModel):
+            new.add(operation.name_lower)
+        elif isinstance(operation, migrations.AddIndex):
+            is_online = isinstance(operation, AddIndexOnline) and not migration.atomic
+            if not is_online and operation.model_name.lower() not in new:
+                yield operation.describe()
 
 
 def _database_operations(operations: Sequence[Operation]) -> Iterator[Operation]:
@@ -93,6 +111,17 @@ def test_the_version_before_can_work_with_a_migrated_database() -> None:
     assert found
     assert {name: refused[name] for name in refused.keys() - SECOND_STEPS.keys()} == {}
     assert [name for name in SECOND_STEPS if name not in refused] == []
+
+
+@pytest.mark.once
+def test_an_index_of_a_large_table_is_added_while_rows_are_written() -> None:
+    blocking = {
+        f"{migration.app_label}.{migration.name}"
+        for migration in find_later_migrations()
+        if [*find_blocking_indexes(migration)]
+    }
+
+    assert blocking == BLOCKING_INDEXES
 
 
 @pytest.mark.once

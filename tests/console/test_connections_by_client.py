@@ -97,6 +97,12 @@ def test_search_finds_a_client_by_words_of_its_name(
     assert [*cast.cards(browser, f"{cast.LIST}?q={words}")] == ["Kitchen terminal"]
 
 
+@pytest.mark.parametrize("words", ["cafe", "CAFÉ", "grosse"])
+def test_search_finds_a_name_with_other_letters(words: str, mine: Grant, browser: Browser) -> None:
+    cast.another(mine, name="Café Größe")
+    assert [*cast.cards(browser, f"{cast.LIST}?q={words}")] == ["Café Größe"]
+
+
 def test_search_finds_the_clients_of_an_organization(mine: Grant, browser: Browser) -> None:
     found = cast.cards(browser, f"{cast.LIST}?q={mine.organization.name}")
     assert [*found] == ["Test client"]

@@ -199,11 +199,28 @@ def test_the_values_of_a_part_of_the_rows_are_not_called_all_known_ones(
         return str(answer(mcp, "data_search_users", plan="none")["hints"][-1])
 
     assert hint() == "Known values of plan: pro, free."
-    monkeypatch.setattr(listing, "MAX_KNOWN", 1)
-    assert hint() == "Some values of plan: pro."
-    monkeypatch.setattr(listing, "MAX_KNOWN", 10)
     monkeypatch.setattr(listing, "MAX_READ", 2)
     assert hint().startswith("Some values of plan: ")
+
+
+def test_of_many_known_values_the_nearest_are_named(mcp: McpClient, grant: Grant) -> None:
+    for number in range(25):
+        grant.customer(external_id=f"{number}", plan=f"plan-{number}")
+    hint = answer(mcp, "data_search_users", plan="Plan 24x")["hints"][-1]
+    assert hint.startswith("Known values of plan: plan-24, ")
+    assert hint.endswith("; the nearest 20 of 25.")
+
+
+def test_groups_of_texts_have_as_many_rows_as_the_filter_in_any_case(
+    mcp: McpClient, grant: Grant
+) -> None:
+    for number, plan in enumerate(("pro", "Pro", "Pro", "PRO", "öko", "Öko", "")):
+        grant.customer(external_id=f"{number}", plan=plan)
+    found = answer(mcp, "data_search_users", group_by="plan")
+    counts = {one["value"]: one["count"] for one in found["groups"]}
+    assert counts == {"Pro": 4, "Öko": 2, "(none)": 1}
+    for plan in ("pro", "öko"):
+        assert answer(mcp, "data_search_users", plan=plan)["total"] == counts[plan.title()]
 
 
 def test_an_empty_workspace_says_that_nothing_was_recorded(mcp: McpClient) -> None:

@@ -7,12 +7,13 @@ from django.db import connection
 
 from customers import companies, words
 from tests.drivers import query_plans
+from tests.drivers.bound_calls import bind_id
 from tests.drivers.data_tools import answer, ids
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.statements import Statement, record_statements
 from tests.drivers.threads import customer_message, ticket
-from workspace.models import Company
+from workspace.models import Company, Event
 
 pytestmark = pytest.mark.skipif(
     connection.vendor != "sqlite", reason="about the plans of SQLite only"
@@ -50,6 +51,17 @@ def test_ids_and_values_in_any_case_are_found_by_their_index(
     assert [step for step in read if step.startswith("SCAN")] == []
 
 
+def test_a_bound_call_reads_event_types_by_the_index_of_its_customer(
+    mcp: McpClient, grant: Grant
+) -> None:
+    customer = grant.customer(external_id="user-1")
+    Event.objects.create(organization=grant.organization, customer=customer, event_type="page_view")
+    with record_statements() as received:
+        assert answer(mcp, "data_search_events", bind_id(customer), event_type="pageview")["total"]
+    first = steps(received, "workspace_event")[0]
+    assert first == "SEARCH workspace_event USING INDEX workspace_event_customer (customer_id=?)"
+
+
 def test_messages_with_a_common_word_are_looked_up_one_by_one(
     mcp: McpClient, grant: Grant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,7 +71,7 @@ def test_messages_with_a_common_word_are_looked_up_one_by_one(
         assert ids(answer(mcp, "data_search_tickets", query="export")) == [made.pk]
 
     # The first statement reads as many messages as are looked up by id, in any order.
-    first, *others = steps(received, "workspace_ticketmessage_words")
+    first, *others = steps(received, "workspace_ticketmessage_search")
     assert "=" not in first
     assert len(others) == 3
     assert [step for step in others if "VIRTUAL TABLE INDEX 0:=" not in step] == []

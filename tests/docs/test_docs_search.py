@@ -39,6 +39,7 @@ QUESTIONS = [
     ("search_docs arguments", "tools"),
     ("how do periods and cursors of the data tools work", "data-tools"),
     ("find customers by company or plan", "data-tools"),
+    ("which spellings of a word does a search find", "search"),
     ("how is the churn rate defined", "metrics"),
     ("rate limits", "rate-limits"),
     ("how many tool calls per minute are allowed", "rate-limits"),

@@ -38,6 +38,8 @@ EVERY = {
     "workspace.finish_erasures": timedelta(minutes=5),
     "workspace.refresh_kpis": timedelta(hours=1),
     "workspace.embed_missing": timedelta(minutes=2),
+    "workspace.fill_search_texts": timedelta(minutes=2),
+    "workspace.renew_name_keys": timedelta(hours=6),
     "workspace.pick_up_imports": timedelta(minutes=1),
     "workspace.pick_up_knowledge": timedelta(minutes=1),
 }

@@ -99,7 +99,9 @@ def test_connection_and_last_error_are_shown(board: SwitchesPage, grant: Grant) 
     assert "The vendor <b>refused</b> the credential." in panel.text
 
 
-@pytest.mark.parametrize("words", ["find", "FIND contact", "crm.find_contact", "a contact find"])
+@pytest.mark.parametrize(
+    "words", ["find", "FIND contact", "crm.find_contact", "a contact find", "fínd"]
+)
 def test_a_search_leaves_what_has_all_its_words(board: SwitchesPage, words: str) -> None:
     assert FIND in board.switches(q=words)
     assert CREATE not in board.switches(q=words)

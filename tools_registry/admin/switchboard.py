@@ -9,6 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import QuerySet
 
+from foundation.text.folding import fold
 from tools_registry import registry
 from tools_registry.admin import switches
 from tools_registry.admin.switches import Action
@@ -86,7 +87,7 @@ def agents(organization: Organization) -> list[Agent]:
 
 def read(organization: Organization, agent: Agent, search: str) -> Switchboard:
     """Every switch of an organization, also of integrations without a row."""
-    words = search[:MAX_SEARCH_LENGTH].casefold().split()
+    words = fold(search[:MAX_SEARCH_LENGTH]).split()
     enabled = {str(row) for row in ActionToggle.objects.filter(agent=agent, enabled=True)}
     state = gate.all_switches(organization.pk, mcp_server_on=True).integrations
     modes = IntegrationMode.objects.filter(organization=organization)
@@ -152,5 +153,5 @@ def _panel(
 
 def _fits(action: Action, toolset: Toolset, words: Iterable[str]) -> bool:
     texts = (action.tool, action.title, action.description, toolset.title)
-    text = " ".join(texts).casefold()
+    text = fold(" ".join(texts))
     return all(word in text for word in words)

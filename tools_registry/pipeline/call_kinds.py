@@ -17,6 +17,7 @@ from jsonschema_rs import ValidationErrorKind as ErrorKind
 from foundation.calendar_days import missing_day_message
 from foundation.db.storable import has_unstorable_text
 from foundation.json_text import dumps, dumps_indented
+from foundation.text.values import find_nearest_values, find_same_values
 from mcp_protocol.errors import quote_text
 from tools_registry.api import (
     Arguments,
@@ -117,6 +118,8 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
             return given
         types = ANY if tool.reads_text else STRUCTURED
         given = read_arguments(SchemaPlace.from_schema(schema), given, types, tool.owner)
+        if tool.is_lenient:
+            given = _read_choices(schema, given)
         if has_unstorable_text(given):
             raise _unstorable()
         if validator.is_valid(given):
@@ -139,6 +142,21 @@ def _remove_absent(schema: Schema, arguments: Arguments) -> dict[str, Any]:
         for name, value in arguments.items()
         if not is_absent(value) or name not in known
     }
+
+
+def _read_choices(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with each choice that is spelled otherwise as its schema has it."""
+    return {
+        name: _read_choice(schema["properties"].get(name, {}).get("enum", ()), value)
+        for name, value in arguments.items()
+    }
+
+
+def _read_choice(choices: Sequence[Any], value: Any) -> Any:
+    if not isinstance(value, str) or value in choices:
+        return value
+    same = find_same_values(value, [one for one in choices if isinstance(one, str)])
+    return same[0] if len(same) == 1 else value
 
 
 def _unusable() -> ValidationFailure:
@@ -193,13 +211,25 @@ def _explain_problem(schema: Schema, problem: Any) -> ValidationFailure:
 
 def _message(schema: Schema, problem: Any) -> str:
     """What is wrong with a value, without the value if there is a secret in it."""
-    message = str(problem.message)
+    message = _name_choices(problem) or str(problem.message)
     if isinstance(problem.kind, ErrorKind.Required | ErrorKind.AdditionalProperties):
         return message  # names members, and no value
     if not has_secret_at(schema, list(problem.instance_path), problem.instance):
         return message
     value = dumps(problem.instance).decode()
     return message.replace(value, MASK) if value in message else f"{MASK} {NOT_VALID}"
+
+
+def _name_choices(problem: Any) -> str:
+    """What is wrong with a value that is none of some texts, with all of them or the nearest."""
+    if not isinstance(problem.kind, ErrorKind.Enum) or not isinstance(problem.instance, str):
+        return ""
+    choices = [one for one in problem.kind.options if isinstance(one, str)]
+    if len(choices) < len(problem.kind.options):
+        return ""
+    shown = find_nearest_values(problem.instance, choices)
+    among = " (the nearest)" if len(shown) < len(choices) else ""
+    return f"{dumps(problem.instance).decode()} is not one of {', '.join(shown)}{among}"
 
 
 def _missing_day(problem: Any) -> str:

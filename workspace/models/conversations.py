@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
+from foundation.text.columns import SearchTextField
 from workspace.models.columns import percentage
 from workspace.models.customers import Company, Customer
 from workspace.models.messages import Message
@@ -135,6 +136,7 @@ class ConversationMessage(Message):
     """A message of a conversation. `sentiment` is from -1 (bad) to 1 (good)."""
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="messages")
+    search_text = SearchTextField(sources=("text",))
     sentiment = models.FloatField(_("sentiment"), null=True, blank=True)
     images = models.JSONField(_("images"), default=list, blank=True)
 
@@ -144,6 +146,12 @@ class ConversationMessage(Message):
         constraints = [
             models.UniqueConstraint(
                 fields=("conversation", "position"), name="workspace_conv_position"
+            ),
+        ]
+        indexes = [
+            # The rows that have yet to be filled.
+            models.Index(
+                fields=("id",), name="workspace_conv_unfilled", condition=models.Q(search_text=None)
             ),
         ]
 

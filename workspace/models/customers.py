@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
+from foundation.text.columns import SearchTextField
 from workspace.models.columns import Account, percentage
 from workspace.models.people import Organization
 
@@ -222,6 +223,7 @@ class Lead(models.Model):
     status = models.CharField(
         _("status"), max_length=10, choices=LeadStatus.choices, default=LeadStatus.OPEN
     )
+    search_text = SearchTextField(sources=("name", "email", "fields"))
     customer = models.ForeignKey(
         Customer, models.SET_NULL, related_name="leads", null=True, blank=True
     )
@@ -234,6 +236,10 @@ class Lead(models.Model):
         indexes = [
             models.Index(fields=("organization", "email_key"), name="workspace_lead_email"),
             models.Index(fields=("organization", "-created_at", "id"), name="workspace_lead_new"),
+            # The rows that have yet to be filled.
+            models.Index(
+                fields=("id",), name="workspace_lead_unfilled", condition=models.Q(search_text=None)
+            ),
         ]
 
     def __str__(self) -> str:

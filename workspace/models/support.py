@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
+from foundation.text.columns import SearchTextField
 from workspace.models.conversations import Conversation
 from workspace.models.customers import Company, Customer
 from workspace.models.messages import Message
@@ -152,6 +153,7 @@ class TicketMessage(Message):
 
     ticket = models.ForeignKey(Ticket, models.CASCADE, related_name="messages")
     heading = models.CharField(max_length=MAX_SUBJECT, blank=True, editable=False)
+    search_text = SearchTextField(sources=("heading", "text"))
     is_internal = models.BooleanField(_("internal note"), default=False)
 
     class Meta:
@@ -159,4 +161,10 @@ class TicketMessage(Message):
         verbose_name_plural = _("ticket messages")
         constraints = [
             models.UniqueConstraint(fields=("ticket", "position"), name="workspace_tkt_position"),
+        ]
+        indexes = [
+            # The rows that have yet to be filled.
+            models.Index(
+                fields=("id",), name="workspace_tkt_unfilled", condition=models.Q(search_text=None)
+            ),
         ]

@@ -5,16 +5,19 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from customers import words
 from customers.administration.records import pages, search
 from customers.administration.records.filters import OfCustomer, OneOrganization
 from customers.administration.records.lists import FoundRecords, RecordPages
 from customers.administration.records.pages import RecordPage
-from customers.lookup_keys import domain_of, email_key, name_key
+from customers.lookup_keys import domain_of
+from foundation.text.names import list_name_keys
+from foundation.text.words import parse_query
 from workspace.administration.facts import Fact, drop_empty_facts, fact_of
 from workspace.models import Company, Conversation, Customer, Lead, Ticket
 
@@ -32,7 +35,7 @@ class CompanyAdmin(RecordPages):
     search_help_text = _("A part of the name or domain, a company id or an external id.")
 
     def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
-        keys = {"name_key": name_key(term), "domain": domain_of(term)}
+        keys = {"name_key": list_name_keys(term), "domain": [domain_of(term)]}
         return search.find_by_names(rows, Company, organization, term, **keys)
 
     def page(self, request: HttpRequest, row: Company) -> RecordPage:
@@ -64,8 +67,8 @@ class LeadAdmin(RecordPages):
     search_help_text = _("A part of the name or email address, or a lead id.")
 
     def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:  # noqa: ARG002
-        by_email = Q(email_key__contains=email_key(term))
-        return FoundRecords(rows.filter(by_email | Q(name__icontains=term)))
+        query = parse_query(term)
+        return FoundRecords(rows.filter(words.has_lead_words(query)) if query else rows.none())
 
     def page(self, request: HttpRequest, row: Lead) -> RecordPage:  # noqa: ARG002
         return RecordPage(

@@ -4,6 +4,9 @@ Names and addresses are looked for in an index that holds them, which is a tenth
 table, and messages in the full-text index.
 """
 
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 from uuid import UUID
 
@@ -12,6 +15,7 @@ from django.db.models import Q, QuerySet
 from customers import words
 from customers.administration.records.lists import FEW, MAX_COUNTED, FoundRecords
 from customers.lookup_keys import email_key, has_external_id
+from foundation.text.words import parse_query
 from workspace.models import Company, ConversationMessage, Customer, TicketMessage
 
 # Of the names or addresses that contain a term, so many are looked up.
@@ -23,25 +27,25 @@ def find_by_names(
     model: type[Customer | Company],
     organization: UUID | None,
     external_id: str,
-    **terms: str,
+    **terms: Sequence[str],
 ) -> FoundRecords:
-    """Returns the rows with this external id, or whose columns contain these texts.
+    """Returns the rows with this external id, or whose columns contain one of these texts.
 
     Each column has an index of (organization, column): the values are found in it alone. Of a text
     that many values contain, rows are tried in their order until the page is full.
     """
     found, max_counted = has_external_id([external_id]), MAX_COUNTED
-    for column, text in terms.items():
-        contains = {f"{column}__contains": text}
+    for column, texts in terms.items():
+        contains = reduce(or_, (Q(**{f"{column}__contains": one}) for one in texts if one), Q())
         owned: QuerySet[Any] = QuerySet(model)
         if organization is not None:
             owned = owned.filter(organization=organization)
-        values = owned.filter(**contains).order_by().values_list(column, flat=True)
-        chosen = list(values.distinct()[: MAX_NAMES + 1]) if text else []
+        values = owned.filter(contains).order_by().values_list(column, flat=True)
+        chosen = list(values.distinct()[: MAX_NAMES + 1]) if contains else []
         if len(chosen) <= MAX_NAMES:
             found |= Q(**{f"{column}__in": chosen})
         else:
-            found, max_counted = found | Q(**contains), FEW
+            found, max_counted = found | contains, FEW
     return FoundRecords(rows.filter(found), max_counted)
 
 
@@ -55,7 +59,7 @@ def find_by_words(
     """Returns the rows that have a message with every word, or whose customer has this address."""
     if "@" in term and " " not in term:
         return FoundRecords(rows.filter(has_customer_email(term, organization)))
-    found = words.significant(term.split())
+    found = parse_query(term)
     if not found:
         return FoundRecords(rows.none())
     said: QuerySet[Any] = QuerySet(messages)

@@ -1,0 +1,33 @@
+"""A migration operation that adds an index while rows are written."""
+
+from typing import cast
+
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.backends.postgresql.schema import DatabaseSchemaEditor
+from django.db.migrations import AddIndex
+from django.db.migrations.state import ProjectState
+
+
+class AddIndexOnline(AddIndex):
+    """Adds an index; on PostgreSQL, rows are read and written meanwhile.
+
+    For migrations with `atomic = False`. One that was interrupted can be repeated.
+    """
+
+    atomic = False
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        if schema_editor.connection.vendor != "postgresql":
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
+            return
+        model = to_state.apps.get_model(app_label, self.model_name)
+        editor = cast("DatabaseSchemaEditor", schema_editor)
+        # An interrupted one has left an index that is not used.
+        editor.remove_index(model, self.index, concurrently=True)
+        editor.add_index(model, self.index, concurrently=True)
