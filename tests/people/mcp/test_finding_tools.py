@@ -243,9 +243,9 @@ def takers(office: Office, desk: dict[str, Person]) -> dict[str, Person]:
     """Ann, Bob and Cat with leave of 2026; Bea has none.
 
     Today is Wednesday, 3 June. Ann: 5 days in May, and 1 to 5 June, of which Monday to Wednesday
-    are taken: 8 taken, 2 booked. Bob: 28 December 2025 to 2 January 2026, of which Thursday and Friday
-    are days of 2026: 2 taken; 4 days of July pending. Cat: 10 days in April taken, and two carried
-    over.
+    are taken: 8 taken, 2 booked. Bob: 28 December 2025 to 2 January 2026, of which Thursday and
+    Friday are days of 2026: 2 taken; 4 days of July pending. Cat: 10 days in April taken, and two
+    carried over.
     """
     approve(office, desk["Ann"], date(2026, 5, 4), date(2026, 5, 8))
     approve(office, desk["Ann"], date(2026, 6, 1), date(2026, 6, 5))
