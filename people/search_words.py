@@ -7,13 +7,19 @@ found.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from foundation.text.columns import SearchTextField
+from foundation.text.folding import compose, fold
 from foundation.text.names import name_key
-from foundation.text.words import MAX_WORD, folded_words, index_words, umlaut_variants
+from foundation.text.words import (
+    MAX_WORD,
+    is_split_by_signs,
+    list_umlaut_variants,
+    make_index_words,
+    split_words,
+)
 
 # Words of a search; more are refused.
 MAX_SEARCHED: Final = 10
@@ -37,9 +43,9 @@ def list_words(row: Mapping[str, Any]) -> Sequence[str]:
     first, last, preferred = texts[: len(NAMES)]
     found = [word for text in texts for word in list_spellings(text)]
     # O'Brien is found as obrien too.
-    found += [word for text in (first, last, preferred) for word in folded_words(name_key(text))]
+    found += [word for text in (first, last, preferred) for word in split_words(name_key(text))]
     signs = [last + first, first + last, last + preferred, preferred + last]
-    found += [word for text in signs for word in folded_words(text) if len(_pieces(word)) > 1]
+    found += [word for text in signs for word in split_words(text) if is_split_by_signs(word)]
     pieces = (piece[:MAX_WORD] for word in found for piece in _pieces(word))
     return list(dict.fromkeys(pieces))
 
@@ -50,9 +56,9 @@ def parse_search(search: str) -> Sequence[Sequence[str]]:
     A word that is repeated is looked for once.
     """
     found: dict[tuple[str, ...], None] = {}
-    for run in unicodedata.normalize("NFC", search).split():
-        words = folded_words(run)
-        others = [folded_words(other) for other in umlaut_variants(run, "")]
+    for run in compose(search).split():
+        words = split_words(run)
+        others = [split_words(other) for other in list_umlaut_variants(run, "")]
         for place, word in enumerate(words):
             variants = [other[place] for other in others if len(other) == len(words)]
             pieces = _pieces(word)
@@ -65,18 +71,17 @@ def parse_search(search: str) -> Sequence[Sequence[str]]:
 
 def is_sign(text: str) -> bool:
     """Whether a text is one character of a script that is written without spaces."""
-    return len(text) == 1 and len(_pieces(text * 2)) > 1
+    return len(text) == 1 and is_split_by_signs(fold(text))
 
 
 def list_spellings(text: str) -> Iterator[str]:
     """Yields the words of a text, and those with ä, ö and ü also with ae, oe and ue."""
-    yield from folded_words(text)
-    for run in _RUN.findall(unicodedata.normalize("NFC", text)):
-        for other in umlaut_variants(run, ""):
-            yield from folded_words(other)
+    yield from split_words(text)
+    for run in _RUN.findall(compose(text)):
+        for other in list_umlaut_variants(run, ""):
+            yield from split_words(other)
 
 
 def _pieces(word: str) -> Sequence[str]:
     """Returns each two adjacent signs and the last one; other words as they are."""
-    pieces = index_words(word).split()
-    return pieces if len(pieces) > 1 else [word]
+    return make_index_words(word).split() if is_split_by_signs(word) else [word]

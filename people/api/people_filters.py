@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
-from foundation.text.values import nearest_values, same_values
+from foundation.text.values import find_nearest_values, find_same_values
 from people import access, search_words
 from people.api.operation import CheckedCall
 from people.models import (
@@ -123,10 +123,10 @@ def _find_named(rows: Sequence[Any], column: str, parameter: str, name: str) -> 
     if by_id := [row for row in rows if row.pk == name]:
         return by_id
     known = list(dict.fromkeys(getattr(row, column) for row in rows))
-    same = same_values(name, known)
+    same = find_same_values(name, known)
     if same:
         return [row for row in rows if getattr(row, column) in same]
-    shown = ", ".join(nearest_values(name, known))
+    shown = ", ".join(find_nearest_values(name, known))
     issue = f"Nothing has this name or id. Names: {shown}." if known else "There are none."
     raise field_error(400, parameter, issue)
 

@@ -20,7 +20,7 @@ class SearchField(serializers.CharField):
     """Words to look for: two characters or more, or one of a script without spaces."""
 
     def to_internal_value(self, data: Any) -> str:
-        text = super().to_internal_value(data)
+        text: str = super().to_internal_value(data)
         if len(text) == 1 and not search_words.is_sign(text):
             raise serializers.ValidationError("Ensure this field has at least 2 characters.")
         return text

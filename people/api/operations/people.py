@@ -85,11 +85,9 @@ def count(call: CheckedCall) -> OperationAnswer:
     found = {"day": day, **rows.aggregate(**sums), "groups": [], "more_groups": 0}
     if group := query.get("group_by"):
         columns = {"group_id": f"{group}__pk", "group_name": f"{group}__{GROUPS[group]}"}
-        named = {name: F(column) for name, column in columns.items()}
-        groups = [
-            {"id": one["group_id"], "name": one["group_name"], **one}
-            for one in rows.values(**named).annotate(**sums)
-        ]
+        named: Any = {name: F(column) for name, column in columns.items()}
+        counted: Any = rows.values(**named).annotate(**sums)
+        groups = [{"id": one["group_id"], "name": one["group_name"], **one} for one in counted]
         groups.sort(key=lambda one: (-one["employed"], one["name"] or ""))
         found |= {"groups": groups[:MAX_GROUPS], "more_groups": max(0, len(groups) - MAX_GROUPS)}
     return answers.one(shapes.PeopleCountSerializer, found)

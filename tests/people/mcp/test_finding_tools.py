@@ -310,7 +310,7 @@ def test_a_list_of_balances_agrees_with_the_balance_of_each_person(
 
 def test_who_has_not_taken_ten_days_is_one_call(takers: dict[str, Person], mcp: McpClient) -> None:
     few = mcp.call("list_time_off_balances", {"taken_below": 10}).facts["data"]
-    assert [one["person_name"] for one in few] == ["Bea Boss", "Ann Doe", "Bob Doe"]
+    assert sorted(one["person_name"] for one in few) == ["Ann Doe", "Bea Boss", "Bob Doe"]
     # 5 of Ann's days were taken before this week, and 3 in it: eight are not fewer than eight.
     few = mcp.call("list_time_off_balances", {"taken_below": 8}).facts["data"]
     assert [one["person_name"] for one in few] == ["Bea Boss", "Bob Doe"]
