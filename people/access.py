@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from people.models import PersonWord
 from people.models.columns import Record
 
 R = TypeVar("R", bound=Record)
@@ -24,6 +25,11 @@ def rows(model: type[R], organization_id: UUID) -> QuerySet[R]:
     """Returns the rows of an organization."""
     found: QuerySet[R] = QuerySet(model).filter(organization_id=organization_id)
     return found
+
+
+def words_of_people(organization_id: UUID) -> QuerySet[PersonWord]:
+    """Returns the words that the people of an organization are found by."""
+    return PersonWord.objects.filter(organization_id=organization_id)
 
 
 def row(model: type[R], organization_id: UUID, key: object, *related: str, **more: Any) -> R:

@@ -12,10 +12,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count, DecimalField, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from people import access, days, time_off
+from people import access, calendars, days, time_off
+from people.calendars import Holidays
 from people.models import (
     AbsenceStatus,
     EntryType,
@@ -87,6 +89,19 @@ class Balance:
         return sum((getattr(one, name) for one in self.categories), ZERO)
 
 
+@dataclass(frozen=True, slots=True)
+class LeaveUse:
+    """What a person has taken of a category up to a day, and what is approved for later."""
+
+    person: Person
+    balance: CategoryBalance
+    taken: Decimal
+
+    @property
+    def booked_days(self) -> Decimal:
+        return self.balance.approved - self.taken
+
+
 def settings_of(organization_id: UUID) -> TimeOffSettings:
     """Returns the settings of an organization; the defaults if it has none."""
     found = TimeOffSettings.objects.filter(organization_id=organization_id).first()
@@ -136,6 +151,89 @@ def balance(person: Person, on: date) -> Balance:
         sick_days=without[True],
         other_days=without[False],
     )
+
+
+def list_leave_use(
+    people: Sequence[Person], category: TimeOffCategory, day: date
+) -> Sequence[LeaveUse]:
+    """Returns what each of the people has taken of a category, in the leave year of a day.
+
+    Reads as many statements for many people as for one.
+    """
+    year = leave_year(settings_of(category.organization_id), day)
+    by_key = {person.pk: person for person in people}
+    entries = access.rows(LedgerEntry, category.organization_id).filter(
+        person__in=by_key, category=category, effective_date__range=(year.starts_on, year.ends_on)
+    )
+    requests = access.rows(TimeOff, category.organization_id).filter(
+        person__in=by_key,
+        category=category,
+        status__in=BLOCKING,
+        start_date__lte=year.ends_on,
+        end_date__gte=year.starts_on,
+    )
+    ledgers: dict[str, list[LedgerEntry]] = {}
+    for entry in entries.order_by("effective_date", "pk"):
+        ledgers.setdefault(entry.person_id, []).append(entry)
+    rows = list(requests)
+    for row in rows:
+        row.person, row.category = by_key[row.person_id], category
+    divided = [row for row in rows if _is_divided(row, year, day)]
+    holidays = calendars.find_holidays_of(
+        list({row.person_id: row.person for row in divided}.values()),
+        min((row.start_date for row in divided), default=day),
+        max((row.end_date for row in divided), default=day),
+    )
+    sums: dict[str, dict[tuple[str, str], Decimal]] = {key: {} for key in by_key}
+    taken = dict.fromkeys(by_key, ZERO)
+    for row in rows:
+        free = holidays.get(row.person_id, {})
+        part = _days_within(row, year.starts_on, year.ends_on, free)
+        key = category.pk, row.status
+        sums[row.person_id][key] = sums[row.person_id].get(key, ZERO) + part
+        if row.status == AbsenceStatus.APPROVED and row.start_date <= day:
+            taken[row.person_id] += min(part, _days_within(row, year.starts_on, day, free))
+    return [
+        LeaveUse(
+            person,
+            _build_category_balance(person, year, category, ledgers.get(key, ()), sums[key]),
+            taken[key],
+        )
+        for key, person in by_key.items()
+    ]
+
+
+def filter_taken_below(
+    people: QuerySet[Person], category: TimeOffCategory, day: date, most: Decimal
+) -> QuerySet[Person]:
+    """Returns the people who may have taken fewer days of a category up to a day.
+
+    Only requests that begin in the leave year and end by the day are counted: those who have taken
+    so many days with parts of others are among the people too.
+    """
+    year = leave_year(settings_of(category.organization_id), day)
+    complete = access.rows(TimeOff, category.organization_id).filter(
+        person=OuterRef("pk"),
+        category=category,
+        status=AbsenceStatus.APPROVED,
+        start_date__gte=year.starts_on,
+        end_date__lte=day,
+    )
+    total = complete.order_by().values("person").annotate(total=Sum("amount_days"))
+    found: Any = Coalesce(Subquery(total.values("total")), ZERO, output_field=DecimalField())
+    return people.annotate(complete=found).filter(complete__lt=most)
+
+
+def _is_divided(row: TimeOff, year: LeaveYear, day: date) -> bool:
+    """Whether only a part of a request is in the leave year, or up to the day."""
+    is_within = year.starts_on <= row.start_date and row.end_date <= year.ends_on
+    return not is_within or row.start_date <= day < row.end_date
+
+
+def _days_within(row: TimeOff, start: date, end: date, holidays: Holidays) -> Decimal:
+    if start <= row.start_date and row.end_date <= end:
+        return row.amount_days
+    return time_off.amount(row, start, end, holidays).days
 
 
 def carry_over_everywhere(now: datetime) -> int:

@@ -8,16 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from people import access, changes, national_holidays, working_time
-from people.models import HolidayCalendar, Person, PublicHoliday
+from people.models import EmploymentRecord, HolidayCalendar, Person, PublicHoliday
 
 MAX_NAME: Final = 100
+# The part of each public holiday that is not worked.
+Holidays: TypeAlias = Mapping[date, Decimal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +82,32 @@ def merge_holidays(
     return sorted(found.values(), key=lambda row: (row.date, row.pk))
 
 
-def find_holidays(person: Person, start: date, end: date) -> Mapping[date, Decimal]:
+def find_holidays(person: Person, start: date, end: date) -> Holidays:
     """Returns a person's public holidays of a period, each with the part that is not worked."""
-    default = find_default(person.organization_id)
+    return find_holidays_of([person], start, end)[person.pk]
+
+
+def find_holidays_of(people: Sequence[Person], start: date, end: date) -> Mapping[str, Holidays]:
+    """Returns the same for each of the people, by their ids."""
+    if not people:
+        return {}
+    organization_id = people[0].organization_id
+    default = find_default(organization_id)
     default_id = default.pk if default else None
-    periods = _list_periods(person, default_id)
-    named = {one.calendar_id for one in periods} - {None}
-    rows = access.rows(PublicHoliday, person.organization_id).filter(
+    periods = _list_periods(people, default_id)
+    named = {one.calendar_id for of_person in periods.values() for one in of_person} - {None}
+    rows = access.rows(PublicHoliday, organization_id).filter(
         Q(calendar__in=named) | Q(calendar=None), date__range=(start, end)
     )
-    return working_time.free_parts(
-        row
-        for row in merge_holidays(rows, default_id)
-        if (row.calendar_id or default_id) == _find_period(periods, row.date).calendar_id
-    )
+    holidays = merge_holidays(rows, default_id)
+    return {
+        key: working_time.free_parts(
+            row
+            for row in holidays
+            if (row.calendar_id or default_id) == _find_period(of_person, row.date).calendar_id
+        )
+        for key, of_person in periods.items()
+    }
 
 
 def list_holidays(calendar: HolidayCalendar) -> QuerySet[PublicHoliday]:
@@ -104,16 +118,33 @@ def list_holidays(calendar: HolidayCalendar) -> QuerySet[PublicHoliday]:
     return access.rows(PublicHoliday, calendar.organization_id).filter(own)
 
 
-def _list_periods(person: Person, default_id: str | None) -> list[HolidayPeriod]:
-    """The calendars of a person's employment; the first one also covers every earlier day."""
-    history = person.employment_history.order_by("effective_from").values_list(
-        "effective_from", "holiday_calendar_id", "work_place__holiday_calendar_id"
+def _list_periods(
+    people: Sequence[Person], default_id: str | None
+) -> Mapping[str, list[HolidayPeriod]]:
+    """The calendars of each person's employment; the first one also covers every earlier day."""
+    records = access.rows(EmploymentRecord, people[0].organization_id)
+    history = (
+        records.filter(person__in=people)
+        .order_by("effective_from")
+        .values_list(
+            *(
+                "person_id",
+                "effective_from",
+                "holiday_calendar_id",
+                "work_place__holiday_calendar_id",
+            )
+        )
     )
-    periods = [HolidayPeriod(day, own or place or default_id) for day, own, place in history]
-    if periods:
-        return [HolidayPeriod(date.min, periods[0].calendar_id), *periods[1:]]
-    of_place = person.work_place.holiday_calendar_id if person.work_place else None
-    return [HolidayPeriod(date.min, person.holiday_calendar_id or of_place or default_id)]
+    found: dict[str, list[HolidayPeriod]] = {person.pk: [] for person in people}
+    for key, day, own, place in history:
+        starts_on = day if found[key] else date.min
+        found[key].append(HolidayPeriod(starts_on, own or place or default_id))
+    for person in people:
+        if not found[person.pk]:
+            of_place = person.work_place.holiday_calendar_id if person.work_place else None
+            calendar_id = person.holiday_calendar_id or of_place or default_id
+            found[person.pk].append(HolidayPeriod(date.min, calendar_id))
+    return found
 
 
 def _find_period(periods: list[HolidayPeriod], day: date) -> HolidayPeriod:

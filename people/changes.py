@@ -1,9 +1,10 @@
 """How records are saved: each change has a new version and time."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from django.utils import timezone
 
+from foundation.text.columns import SearchTextField
 from people.models.columns import Record
 
 
@@ -32,4 +33,10 @@ def apply(row: Record, values: Mapping[str, object]) -> None:
         setattr(row, name, values[name])
     row.version += 1
     row.updated_at = timezone.now()
-    row.save(update_fields=[*changed, "version", "updated_at"])
+    row.save(update_fields=[*changed, *_list_derived(row, changed), "version", "updated_at"])
+
+
+def _list_derived(row: Record, changed: Collection[str]) -> list[str]:
+    """The columns that are made of columns that changed."""
+    made = [one for one in row._meta.concrete_fields if isinstance(one, SearchTextField)]
+    return [one.name for one in made if not set(changed).isdisjoint(one.sources)]

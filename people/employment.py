@@ -3,13 +3,41 @@
 from datetime import date
 from typing import Any
 
-from django.db import transaction
+from django.db import models, transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from people import access, changes, days
 from people.changes import RefusedChange
 from people.models import EmploymentRecord, Person
 from people.models.people import EMPLOYMENT_FIELDS
+
+
+class EmploymentState(models.TextChoices):
+    """Whether a person is employed on a day."""
+
+    EMPLOYED = "employed"
+    LEFT = "left"
+    NOT_STARTED = "not_started"
+
+
+def get_state(person: Person, day: date) -> EmploymentState:
+    """Returns whether a person is employed on a day. One without dates is employed on all."""
+    if person.end_date is not None and person.end_date < day:
+        return EmploymentState.LEFT
+    if person.start_date is not None and person.start_date > day:
+        return EmploymentState.NOT_STARTED
+    return EmploymentState.EMPLOYED
+
+
+def has_state(state: EmploymentState, day: date) -> Q:
+    """Returns the condition that `get_state` of a person is this one."""
+    if state == EmploymentState.LEFT:
+        return Q(end_date__lt=day)
+    if state == EmploymentState.NOT_STARTED:
+        return Q(start_date__gt=day)
+    has_started = Q(start_date=None) | Q(start_date__lte=day)
+    return has_started & (Q(end_date=None) | Q(end_date__gte=day))
 
 
 def change(person: Person, effective_from: date, **values: Any) -> EmploymentRecord:

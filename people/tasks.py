@@ -1,7 +1,7 @@
 from django.utils import timezone
 
 from foundation.background import task
-from people import balances
+from people import balances, search_backfill
 from people.mcp import budget
 
 
@@ -15,3 +15,9 @@ def carry_over() -> int:
 def prune_data_use() -> int:
     """Deletes rows that the budget of personal data needs no more."""
     return budget.prune()
+
+
+@task(name="people.fill_search_texts")
+def fill_search_texts() -> int:
+    """Computes the words of people who have none; returns of how many."""
+    return search_backfill.fill_search_texts()

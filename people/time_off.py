@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from people import access, calendars, changes, days, working_time
+from people.calendars import Holidays
 from people.changes import ConflictingChange, RefusedChange
 from people.models import (
     AbsenceStatus,
@@ -113,11 +114,16 @@ def check(row: TimeOff) -> None:
     _measure(row)
 
 
-def amount(row: TimeOff, start: date, end: date) -> Amount:
-    """Returns the working time that a request takes between two days, both included."""
+def amount(row: TimeOff, start: date, end: date, holidays: Holidays | None = None) -> Amount:
+    """Returns the working time that a request takes between two days, both included.
+
+    The public holidays of the person are read unless they are given.
+    """
     counted = row.category.public_holidays == HolidayTreatment.INCLUDE
     first, last = max(start, row.start_date), min(end, row.end_date)
-    free = {} if counted else calendars.find_holidays(row.person, first, last)
+    if holidays is None and not counted:
+        holidays = calendars.find_holidays(row.person, first, last)
+    free = {} if counted or holidays is None else holidays
     return working_time.amount(
         working_time.week_of(row.person.working_pattern),
         free,

@@ -62,7 +62,9 @@ def _cursor_condition(model: type[Model], order: PageOrder, value: Any, key: str
     except ValidationError:
         raise _invalid_cursor() from None
     beyond = Q(**{f"{column}__{comparison}": value})
-    return beyond | Q(**{column: value, f"pk__{comparison}": key})
+    # By the first condition an index begins at the cursor, and not at the first row of the list.
+    from_here = Q(**{f"{column}__{comparison}e": value})
+    return from_here & (beyond | Q(**{column: value, f"pk__{comparison}": key}))
 
 
 def _encode_cursor(row: Any, order: PageOrder) -> str:

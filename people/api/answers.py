@@ -39,8 +39,9 @@ def paginate(
     order: PageOrder,
     *,
     context: Mapping[str, Any] | None = None,
+    also: Mapping[str, Any] | None = None,
 ) -> OperationAnswer:
     """Returns the page that a query asks for."""
     found = paging.build_page(rows, query, order)
     body = shape(found.rows, many=True, context=dict(context or {})).data
-    return OperationAnswer({"data": body, "pagination": found.pagination})
+    return OperationAnswer({"data": body, "pagination": found.pagination, **(also or {})})

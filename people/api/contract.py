@@ -104,7 +104,8 @@ def example(operation: Operation) -> dict[str, Any]:
     """Returns a whole answer."""
     data = [operation.example] if operation.lists else operation.example
     pagination = {"next_cursor": None, "has_more": False, "limit": 25}
-    return {"data": data} | ({"pagination": pagination} if operation.pages else {})
+    pages = {"pagination": pagination} if operation.pages else {}
+    return {"data": data, **pages, **operation.also_example}
 
 
 def _parameters(operation: Operation) -> list[Any]:

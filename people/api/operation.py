@@ -45,8 +45,10 @@ class Operation:
     are the fields of one resource that may be answered over MCP, by their paths; nothing else is,
     and without any the operation is not available there. `name=Text` answers the text in place of
     the value. `hidden` are parameters that are not available over MCP, because they would tell what
-    the projection leaves out. Resources of a `personal` operation are records of people.
-    `read_by` is the id of the operation that reads the record that this one changes.
+    the projection leaves out. `also` are members of an answer besides its data, with examples in
+    `also_example`; `also_projection` are the fields of them that may be answered over MCP.
+    Resources of a `personal` operation are records of people. `read_by` is the id of the operation
+    that reads the record that this one changes.
     """
 
     id: str
@@ -63,8 +65,10 @@ class Operation:
     pages: bool = False
     on_version: bool = False
     also: Mapping[str, Any] = field(default_factory=dict)
+    also_example: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
     projection: tuple[str, ...] = ()
+    also_projection: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     personal: bool = False
     read_by: str = ""

@@ -1,17 +1,29 @@
 """The query parameters of lists."""
 
-from typing import Any
+from typing import Any, Final
 
 from django.utils import timezone
 from rest_framework import serializers
 
-from people import days
+from people import days, search_words
 from people.api.fields import Day, RecordKey, TimeOfChange
 from people.api.time_off_shapes import STATUSES
+from people.employment import EmploymentState
 from rest.paging import DEFAULT_LIMIT, MAX_CURSOR, MAX_LIMIT
 from rest.serializers import StrictSerializer
 
 MAX_OUT_DAYS = 92
+EVERYBODY: Final = "all"
+
+
+class SearchField(serializers.CharField):
+    """Words to look for: two characters or more, or one of a script without spaces."""
+
+    def to_internal_value(self, data: Any) -> str:
+        text: str = super().to_internal_value(data)
+        if len(text) == 1 and not search_words.is_sign(text):
+            raise serializers.ValidationError("Ensure this field has at least 2 characters.")
+        return text
 
 
 class PageQuery(StrictSerializer):
@@ -35,15 +47,110 @@ class ChangesQuery(PageQuery):
     )
 
 
-class PeopleQuery(ChangesQuery):
-    search = serializers.CharField(
-        required=False, min_length=2, max_length=120, help_text="A part of a name or work email."
+class OwnersQuery(StrictSerializer):
+    """Which people are meant: all of these conditions together."""
+
+    department = serializers.CharField(
+        required=False, max_length=100, help_text="Name or id of their department."
+    )
+    team = serializers.CharField(
+        required=False, max_length=100, help_text="Name or id of a team that they are in."
+    )
+    work_place = serializers.CharField(
+        required=False, max_length=100, help_text="Name or id of their work place."
+    )
+    manager_id = RecordKey(required=False, help_text="Id of their manager.")
+    reports = serializers.ChoiceField(
+        ["direct", "all"],
+        required=False,
+        help_text="With manager_id: direct reports, or all below. Direct if it is left out.",
+    )
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if "reports" in given and "manager_id" not in given:
+            raise serializers.ValidationError({"reports": ["Send manager_id with it."]})
+        return given
+
+
+# The parameters that name people in lists of other records.
+OWNER_FILTERS: Final = ("department", "team", "work_place", "manager_id", "reports")
+
+
+class PeopleFilterQuery(OwnersQuery):
+    """Which people are meant, by what only lists of people are filtered by."""
+
+    search = SearchField(
+        required=False,
+        min_length=1,
+        max_length=120,
+        help_text=(
+            "Words, each of which begins a word of the name, work email, job title or department. "
+            "At least 2 characters, or one Chinese, Japanese or Korean character."
+        ),
     )
     department_id = RecordKey(required=False)
-    manager_id = RecordKey(required=False)
+    status = serializers.CharField(
+        required=False, max_length=100, help_text="Name or id of their status."
+    )
+    employment = serializers.ChoiceField(
+        [*EmploymentState.values, EVERYBODY],
+        required=False,
+        help_text="Whether they are employed on the day of employed_on. All if both are left out.",
+    )
+    employed_on = Day(required=False, help_text="Employed on this day. Today if it is left out.")
+    joined_from = Day(required=False, help_text="Their first day is this day or later.")
+    joined_to = Day(required=False, help_text="Their first day is this day or earlier.")
+    left_from = Day(required=False, help_text="Their last day is this day or later.")
+    left_to = Day(required=False, help_text="Their last day is this day or earlier.")
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        for first, last in (("joined_from", "joined_to"), ("left_from", "left_to")):
+            if first in given and last in given and given[last] < given[first]:
+                raise serializers.ValidationError({last: [f"Send a day from `{first}` on."]})
+        return super().validate(given)
 
 
-class TimeOffQuery(ChangesQuery):
+class PeopleQuery(ChangesQuery, PeopleFilterQuery):
+    pass
+
+
+class PeopleCountQuery(PeopleFilterQuery):
+    group_by = serializers.ChoiceField(
+        ["department", "work_place", "work_type", "status"],
+        required=False,
+        help_text="Counts for each of these too.",
+    )
+
+
+class ReportsQuery(PageQuery):
+    levels = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=50,
+        help_text="1 for direct reports only. All levels if it is left out.",
+    )
+
+
+class BalancesQuery(PageQuery, OwnersQuery):
+    person_id = RecordKey(required=False)
+    category_id = RecordKey(
+        required=False, help_text="The first category with an allowance if it is left out."
+    )
+    on = Day(
+        required=False,
+        help_text="What is taken is counted up to this day. Today if it is left out.",
+    )
+    taken_below = serializers.DecimalField(
+        max_digits=4,
+        decimal_places=1,
+        coerce_to_string=False,
+        required=False,
+        min_value=0,
+        help_text="Only people who have taken fewer days up to the day.",
+    )
+
+
+class TimeOffQuery(ChangesQuery, OwnersQuery):
     person_id = RecordKey(required=False)
     status = serializers.ChoiceField(list(STATUSES), required=False)
     type = serializers.CharField(required=False, max_length=64, help_text="Name of the category.")
@@ -59,10 +166,12 @@ class TimeOffQuery(ChangesQuery):
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if "from" in given and "to" in given and given["to"] < given["from"]:
             raise serializers.ValidationError({"to": ["Send a day from `from` on."]})
-        return given
+        return super().validate(given)
 
 
-class WhoIsOutQuery(PageQuery):
+class WhoIsOutQuery(PageQuery, OwnersQuery):
+    person_id = RecordKey(required=False)
+
     def get_fields(self) -> dict[str, Any]:
         fields: dict[str, Any] = super().get_fields()
         return fields | {"from": Day(help_text="First day."), "to": Day(help_text="Last day.")}
@@ -71,7 +180,7 @@ class WhoIsOutQuery(PageQuery):
         if not 0 <= (given["to"] - given["from"]).days < MAX_OUT_DAYS:
             text = f"Send a day from `from` on, {MAX_OUT_DAYS} days at most."
             raise serializers.ValidationError({"to": [text]})
-        return given
+        return super().validate(given)
 
 
 class HolidaysQuery(StrictSerializer):

@@ -5,8 +5,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from people import models
+from people import employment, models
 from people.api.fields import NullText, ResourceSerializer
+from people.employment import EmploymentState
 
 
 class IdentifiedSerializer(ResourceSerializer):
@@ -107,10 +108,50 @@ class PersonSerializer(WorkingTimeSerializer):
     working_pattern = LabelledSerializer(allow_null=True)
     contracted_weekly_minutes = serializers.IntegerField(allow_null=True)
     status = NullText(source="status.label")
+    employment_status = serializers.SerializerMethodField()
     start_date = serializers.DateField(allow_null=True)
     end_date = serializers.DateField(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
+
+    @extend_schema_field({"type": "string", "enum": EmploymentState.values})
+    def get_employment_status(self, row: models.Person) -> str:
+        """Whether the person is employed today, in the time zone of the organization."""
+        return str(employment.get_state(row, self.context["today"]))
+
+
+class ReportSerializer(ResourceSerializer):
+    """A person below a manager; who is whose manager makes the tree."""
+
+    id = serializers.CharField(source="pk")
+    display_name = serializers.CharField()
+    job_title = NullText()
+    manager_id = serializers.CharField()
+    direct_reports = serializers.IntegerField(help_text="Those who are employed.")
+
+
+class ReportTotalsSerializer(ResourceSerializer):
+    direct_reports = serializers.IntegerField()
+    all_levels = serializers.IntegerField()
+
+
+class StateCountsSerializer(ResourceSerializer):
+    """How many people are in each state on the day of the count."""
+
+    employed = serializers.IntegerField()
+    left = serializers.IntegerField(help_text="Their last day was before.")
+    not_started = serializers.IntegerField(help_text="Their first day is after.")
+
+
+class PeopleGroupSerializer(StateCountsSerializer):
+    id = serializers.CharField(allow_null=True, help_text="null for people without any.")
+    name = serializers.CharField(allow_null=True)
+
+
+class PeopleCountSerializer(StateCountsSerializer):
+    day = serializers.DateField()
+    groups = PeopleGroupSerializer(many=True, help_text="Those with most employed people first.")
+    more_groups = serializers.IntegerField(help_text="How many groups are not listed.")
 
 
 class DepartmentSerializer(ResourceSerializer):

@@ -10,8 +10,16 @@ from rest_framework import serializers
 from people import balances, calendars, countries, models
 from people.api.fields import Days, NullText, ResourceSerializer
 
-# The labels that the API has for the statuses of its filters.
-STATUSES = {"approved": "approved", "declined": "rejected", "pending_approval": "pending"}
+# The values of the filter by status, and the statuses that they stand for: labels of the API, and
+# the values of `status_code`.
+STATUSES = {
+    "approved": "approved",
+    "declined": "rejected",
+    "pending_approval": "pending",
+    "pending": "pending",
+    "rejected": "rejected",
+    "cancelled": "cancelled",
+}
 
 
 class TimeOffSerializer(ResourceSerializer):
@@ -43,6 +51,88 @@ class TimeOffSerializer(ResourceSerializer):
     def get_balance_amount(self, row: models.TimeOff) -> float:
         """What is taken from the allowance."""
         return float(row.amount_days) if row.category.consumes_balance else 0.0
+
+
+class ListedTimeOffSerializer(TimeOffSerializer):
+    """With whose it is in words, for keys that may read people. Needs `has_names` as context."""
+
+    person_name = serializers.SerializerMethodField()
+    department = serializers.SerializerMethodField()
+    work_place = serializers.SerializerMethodField()
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_person_name(self, row: models.TimeOff) -> str | None:
+        """null if the key does not have people:read."""
+        return row.person.display_name if self.context["has_names"] else None
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_department(self, row: models.TimeOff) -> str | None:
+        return _label_of(row.person.department) if self.context["has_names"] else None
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_work_place(self, row: models.TimeOff) -> str | None:
+        return _label_of(row.person.work_place) if self.context["has_names"] else None
+
+
+class OutSerializer(ListedTimeOffSerializer):
+    """An absence of somebody who is out. The person has their `current_teams`."""
+
+    teams = serializers.SerializerMethodField()
+
+    @extend_schema_field({"type": "array", "items": {"type": "string"}})
+    def get_teams(self, row: models.TimeOff) -> list[str]:
+        """Names of the teams that the person is in today."""
+        return [one.unit.name for one in getattr(row.person, "current_teams", ())]
+
+
+class OutTotalsSerializer(ResourceSerializer):
+    """How many people and absences there are on all pages."""
+
+    people = serializers.IntegerField()
+    absences = serializers.IntegerField()
+
+
+class LeaveUseSerializer(ResourceSerializer):
+    """A person's days of one category in a leave year."""
+
+    person_id = serializers.CharField(source="person.pk")
+    person_name = serializers.SerializerMethodField()
+    allowance = Days(source="balance.allowance")
+    adjustment = Days(
+        source="balance.adjustment", help_text="Sum of the ledger: carried over, corrected."
+    )
+    taken = Days(help_text="Approved, up to the day.")
+    booked = Days(source="booked_days", help_text="Approved, after the day.")
+    pending = Days(source="balance.pending")
+    remaining = Days(
+        source="balance.remaining",
+        help_text="Allowance and adjustment less taken, booked and pending days.",
+    )
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_person_name(self, row: balances.LeaveUse) -> str | None:
+        """null if the key does not have people:read."""
+        return row.person.display_name if self.context["has_names"] else None
+
+
+class LeaveYearSerializer(ResourceSerializer):
+    starts_on = serializers.DateField()
+    ends_on = serializers.DateField()
+    resets_on = serializers.DateField()
+
+
+class LeaveUseBasisSerializer(ResourceSerializer):
+    """What the days of a list of balances are days of."""
+
+    day = serializers.DateField()
+    leave_year = LeaveYearSerializer()
+    category_id = serializers.CharField()
+    base_allowance = Days(help_text="Of a full year and a full-time week.")
+
+
+def _label_of(row: Any) -> str | None:
+    """The name of a unit or of a reference entry; None without one."""
+    return None if row is None else str(row)
 
 
 class CategorySerializer(ResourceSerializer):
@@ -110,12 +200,6 @@ class LedgerSerializer(ResourceSerializer):
 
     def get_unit(self, _row: Any) -> str:
         return "days"
-
-
-class LeaveYearSerializer(ResourceSerializer):
-    starts_on = serializers.DateField()
-    ends_on = serializers.DateField()
-    resets_on = serializers.DateField()
 
 
 class LedgerSumsSerializer(ResourceSerializer):

@@ -10,7 +10,11 @@ from people import access
 
 NOT_KEPT: Final = "[not kept]"
 KEPT: Final = frozenset(
-    {"kind", "status", "from", "to", "year", "limit", "sort", "updated_since", "is_current"}
+    {
+        *("kind", "status", "from", "to", "year", "limit", "sort", "updated_since", "is_current"),
+        *("reports", "levels", "employment", "employed_on", "on", "taken_below", "group_by"),
+        *("joined_from", "joined_to", "left_from", "left_to"),
+    }
 )
 # Parameters of an operation are in groups; a body is none of them.
 GROUPS: Final = frozenset({"args", "pathParams", "query"})

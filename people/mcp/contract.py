@@ -42,13 +42,21 @@ def answer_schema(operation: Operation) -> dict[str, Any]:
             },
             "required": ["next_cursor", "has_more", "limit"],
         }
+    for name, fields in projections.parse_fields(operation.also_projection).items():
+        properties[name] = projections.project_schema(_answer_properties(operation)[name], fields)
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def _projected_schema(operation: Operation) -> dict[str, Any]:
-    content = _operation_object(operation)["responses"][str(operation.status)]["content"]
-    data = _inline(content["application/json"]["schema"])["properties"]["data"]
+    data = _answer_properties(operation)["data"]
     return projections.project_schema(data, projections.parse_fields(operation.projection))
+
+
+def _answer_properties(operation: Operation) -> Mapping[str, Any]:
+    """The schemas of the members of a whole answer."""
+    content = _operation_object(operation)["responses"][str(operation.status)]["content"]
+    found: Mapping[str, Any] = _inline(content["application/json"]["schema"])["properties"]
+    return found
 
 
 def summary(operation: Operation) -> dict[str, str]:
@@ -115,7 +123,7 @@ def fingerprint(tools: Iterable[Tool]) -> str:
     ]
     operations = [
         [
-            *(one.id, one.method, one.path, one.scope, one.projection),
+            *(one.id, one.method, one.path, one.scope, one.projection, one.also_projection),
             *(resource_schema(one), body_schema(one)),
         ]
         for one in EXPOSED.values()

@@ -40,9 +40,9 @@ def hr_tool(
     """Declares the decorated function as a tool; its name is the function's.
 
     A tool with an `operation` has its scope and its answer, and if the operation has query
-    parameters, the arguments are some of them, with their schemas. Every other tool has an
-    `output`. `unlisted` is the path of a member of the arguments that is accepted and not shown in
-    lists. `more` are fields of `Tool`.
+    parameters, the arguments are some of them, with their schemas, and those of its path. Every
+    other tool, and one that answers more, has an `output`. `unlisted` is the path of a member of
+    the arguments that is accepted and not shown in lists. `more` are fields of `Tool`.
     """
 
     def declare(function: F) -> F:
@@ -85,7 +85,10 @@ def _input_schema(signature: Signature, operation: str) -> dict[str, Any]:
     properties = signature.properties
     if operation and EXPOSED[operation].query is not None:
         described = contract.query_parameters(EXPOSED[operation])
-        properties = {name: described[name] for name in properties}
+        path = contract.path_parameters(EXPOSED[operation])
+        properties = {
+            name: schema if name in path else described[name] for name, schema in properties.items()
+        }
     return {
         "type": "object",
         "properties": properties,

@@ -42,6 +42,8 @@ def project_answer(operation: Operation, body: Mapping[str, Any]) -> dict[str, A
     }
     if operation.pages:
         found["pagination"] = dict(body["pagination"])
+    for name, fields in parse_fields(operation.also_projection).items():
+        found[name] = project_value(body[name], fields)
     return found
 
 

@@ -1,6 +1,6 @@
-"""The tools of the HR endpoint that read: contract-aware ones, and those for common work.
+"""The tools of the HR endpoint that read: contract-aware ones, and those for one record.
 
-`writes` declares those that change records.
+`finding` declares those that find and count, and `writes` those that change records.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,18 @@ from oauth.server_keys import KeyPrincipal
 from people import access, days
 from people.api import callers
 from people.api.operation import Operation
-from people.mcp import contract, declaring, running, writes
+from people.mcp import (
+    contract,
+    declaring,
+    finding,  # noqa: F401  declares its tools
+    running,
+    writes,
+)
 from people.mcp.contract import EXPOSED
 from people.mcp.declaring import TEXT, Identifier, OperationArguments, an_object, hr_tool
 from people.mcp.running import OperationCall, run_operation
 from people.models import Person
 from tools_registry.api import Facts, Keywords, Schema, Tool, ToolContext, ValidationFailure
-from tools_registry.api.apps import TIME_OFF_CALENDAR
 
 # What a person has ahead of them, in get_person_context.
 AHEAD: Final = timedelta(days=90)
@@ -43,7 +48,7 @@ class ReadArguments(OperationArguments, total=False):
 
 @cache
 def all_tools() -> tuple[Tool, ...]:
-    """Returns the tools; made when they are first asked for."""
+    """Returns the tools of this module, of `finding` and of `writes`; made once."""
     return declaring.build_tools()
 
 
@@ -74,25 +79,6 @@ def _principal_schema() -> Schema:
 def whoami(context: ToolContext) -> Facts:
     value: Any = run_operation(context, OperationCall(EXPOSED["getApiPrincipal"])).value
     return Facts({**value["data"], "catalogue_version": catalogue_version()})
-
-
-@hr_tool(
-    title="Search people",
-    description=(
-        "Find people by a part of a name or work email, or list all of them: job, department, "
-        "manager, work place and dates. Send next_cursor as cursor for the next page. Home "
-        "addresses, pay and other private data are never included."
-    ),
-    operation="listPeople",
-)
-def search_people(
-    context: ToolContext,
-    search: str | None = None,
-    limit: int | None = None,
-    cursor: str | None = None,
-) -> Facts:
-    query = {"search": search, "limit": limit, "cursor": cursor}
-    return run_operation(context, OperationCall(EXPOSED["listPeople"], query=query))
 
 
 @hr_tool(
@@ -154,41 +140,6 @@ def _today_of_person(context: ToolContext, person_id: str) -> date:
         organization_id = callers.records_of(running.key_of(context))
         row = access.row(Person, organization_id, person_id, "organization", "work_place")
     return days.today(row.organization, row.work_place)
-
-
-@hr_tool(
-    title="List time off",
-    description=(
-        "List absences and requests, the latest first: of one person, of a status, or between "
-        "two days. Who is out next week: status approved, with from and to. Why somebody is "
-        "absent is never included."
-    ),
-    operation="listTimeOff",
-    app=TIME_OFF_CALENDAR,
-)
-def list_time_off(
-    context: ToolContext,
-    *,
-    person_id: str | None = None,
-    status: str | None = None,
-    from_: str | None = None,
-    to: str | None = None,
-    limit: int | None = None,
-    cursor: str | None = None,
-    updated_since: str | None = None,
-    sort: str | None = None,
-) -> Facts:
-    query = {
-        "person_id": person_id,
-        "status": status,
-        "from": from_,
-        "to": to,
-        "limit": limit,
-        "cursor": cursor,
-        "updated_since": updated_since,
-        "sort": sort,
-    }
-    return run_operation(context, OperationCall(EXPOSED["listTimeOff"], query=query))
 
 
 @hr_tool(

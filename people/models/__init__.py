@@ -14,6 +14,7 @@ from people.models.people import (
     Person,
     PersonProfile,
     PersonRelationship,
+    PersonWord,
     RelationshipType,
 )
 from people.models.reference import ReferenceItem, ReferenceKind, WorkingPattern
@@ -46,6 +47,7 @@ __all__ = [
     "Person",
     "PersonProfile",
     "PersonRelationship",
+    "PersonWord",
     "PublicHoliday",
     "ReferenceItem",
     "ReferenceKind",

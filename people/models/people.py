@@ -8,11 +8,14 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
+from foundation.text.words import MAX_WORD
 from people import countries
 from people.models.calendars import calendar_column
 from people.models.columns import PERSON_ID_LENGTH, Record, key, new_person_id
 from people.models.reference import ReferenceItem, WorkingPattern
 from people.models.units import OrgUnit
+from people.search_words import SOURCES, PersonWordsField
+from workspace.models import Organization
 
 MINUTES_PER_WEEK: Final = 7 * 24 * 60
 
@@ -66,6 +69,7 @@ class Person(Record, Employment):
     work_email = models.EmailField(_("work email"), max_length=254, blank=True)
     staff_id = models.CharField(_("staff id"), max_length=40, blank=True)
     status = _reference()
+    search_text = PersonWordsField(sources=SOURCES)
 
     class Meta:
         verbose_name = _("person")
@@ -94,6 +98,15 @@ class Person(Record, Employment):
             models.Index(
                 fields=("organization", "-updated_at", "id"), name="people_person_updated"
             ),
+            models.Index(fields=("organization", "last_name", "id"), name="people_person_by_name"),
+            models.Index(
+                fields=("organization", "end_date", "start_date"), name="people_person_employed"
+            ),
+            models.Index(
+                fields=("organization",),
+                condition=Q(search_text=None),
+                name="people_person_unfilled",
+            ),
         )
 
     def __str__(self) -> str:
@@ -103,6 +116,30 @@ class Person(Record, Employment):
     def display_name(self) -> str:
         names = (self.preferred_name or self.first_name, self.last_name)
         return " ".join(filter(None, names)) or self.pk
+
+
+class PersonWord(models.Model):
+    """A word that a person is found by. Triggers copy it from `Person.search_text`, and delete it.
+
+    Its keys have no constraints: processes of earlier versions delete people without their words.
+    """
+
+    organization = models.ForeignKey(
+        Organization, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    person = models.ForeignKey(Person, models.DO_NOTHING, related_name="+", db_constraint=False)
+    word = models.CharField(_("word"), max_length=MAX_WORD)
+
+    class Meta:
+        verbose_name = _("word of a person")
+        verbose_name_plural = _("words of people")
+        indexes = (
+            # On PostgreSQL the words are in the order of bytes (migrations/_words.py).
+            models.Index(fields=("organization", "word", "person"), name="people_word_of_person"),
+        )
+
+    def __str__(self) -> str:
+        return self.word
 
 
 def new_employment_id() -> str:

@@ -135,6 +135,10 @@ class TimeOff(Record):
             models.Index(fields=("person", "start_date"), name="people_time_off_of_person"),
             models.Index(fields=("organization", "start_date"), name="people_time_off_by_day"),
             models.Index(
+                fields=("organization", "status", "start_date", "end_date"),
+                name="people_time_off_by_status",
+            ),
+            models.Index(
                 fields=("organization", "-updated_at", "id"), name="people_time_off_updated"
             ),
         )

@@ -32,6 +32,7 @@ EVERY = {
     "gateway.mail_waiting": timedelta(minutes=1),
     "ingestion.prune_repeatable_requests": timedelta(hours=1),
     "people.carry_over": timedelta(hours=1),
+    "people.fill_search_texts": timedelta(minutes=2),
     "tools_registry.prune_repeatable_calls": timedelta(hours=1),
     "workspace.send_mails": timedelta(seconds=20),
     "workspace.count_teams": timedelta(hours=1),

@@ -5,8 +5,9 @@ from typing import Final
 from people import access
 from people.api import answers, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
+from people.api.people_filters import find_referenced_row
 from people.api.queries import DocumentsQuery
-from people.models import Document
+from people.models import Document, Person
 from rest.paging import PageOrder
 
 
@@ -16,7 +17,8 @@ def documents(call: CheckedCall) -> OperationAnswer:
     if since := query.get("updated_since"):
         rows = rows.filter(updated_at__gte=since)
     if "person_id" in query:
-        rows = rows.filter(person_id=query["person_id"])
+        owner = find_referenced_row(Person, call, query["person_id"], "person_id")
+        rows = rows.filter(person=owner)
     order = PageOrder("created_at", is_descending=True)
     return answers.paginate(shapes.DocumentSerializer, rows, query, order)
 

@@ -1,62 +1,141 @@
 """People, what they are employed as, their units, their private profile and custom fields."""
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, Final
-from uuid import UUID
 
-from django.db.models import Q, QuerySet, prefetch_related_objects
+from django.db.models import (
+    Count,
+    F,
+    IntegerField,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    prefetch_related_objects,
+)
+from django.db.models.functions import Coalesce
 
 from people import access, balances, days
-from people.api import answers, shapes
+from people.api import answers, people_filters, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
-from people.api.queries import PageQuery, PeopleQuery
+from people.api.operations.organisation import find_organization
+from people.api.queries import (
+    EVERYBODY,
+    PageQuery,
+    PeopleCountQuery,
+    PeopleQuery,
+    ReportsQuery,
+)
+from people.employment import EmploymentState, has_state
 from people.models import (
     EmploymentRecord,
     Person,
     PersonProfile,
+    ReferenceKind,
 )
 from rest.paging import PageOrder
 
 EMPLOYED_AS: Final = ("department", "manager", "work_place", "work_type", "working_pattern")
-NAMES: Final = ("first_name", "last_name", "preferred_name", "work_email")
+# The column of the name of what people are grouped by.
+GROUPS: Final[Mapping[str, str]] = {
+    "department": "name",
+    **dict.fromkeys(("work_place", "work_type", "status"), "label"),
+}
+MAX_GROUPS: Final = 50
+DAYS: Final[Mapping[str, str]] = {
+    "joined_from": "start_date__gte",
+    "joined_to": "start_date__lte",
+    "left_from": "end_date__gte",
+    "left_to": "end_date__lte",
+}
 
 
-def full_time(organization_id: UUID) -> Mapping[str, Any]:
-    """What the shapes of employment need to know of the organization."""
-    return {"full_time": balances.settings_of(organization_id).full_time_weekly_minutes}
-
-
-def _search_people(call: CheckedCall) -> QuerySet[Person]:
-    query = call.query
-    rows = access.rows(Person, call.organization_id).select_related(*EMPLOYED_AS, "status")
-    for word in query.get("search", "").split():
-        rows = rows.filter(
-            Q(*(Q(**{f"{name}__icontains": word}) for name in NAMES), _connector=Q.OR)
-        )
-    if since := query.get("updated_since"):
-        rows = rows.filter(updated_at__gte=since)
-    for name in ("department_id", "manager_id"):
-        if name in query:
-            rows = rows.filter(**{name: query[name]})
-    return rows
+def person_context(call: CheckedCall) -> Mapping[str, Any]:
+    """What the shapes of people and employment need to know of the organization."""
+    settings = balances.settings_of(call.organization_id)
+    today = days.today(find_organization(call))
+    return {"full_time": settings.full_time_weekly_minutes, "today": today}
 
 
 def people(call: CheckedCall) -> OperationAnswer:
-    context = full_time(call.organization_id)
+    context = person_context(call)
+    query = call.query
+    day = query.get("employed_on", context["today"])
+    rows = _filter_people(call, day)
+    default = EmploymentState.EMPLOYED.value if "employed_on" in query else EVERYBODY
+    state = query.get("employment", default)
+    if state != EVERYBODY:
+        rows = rows.filter(has_state(EmploymentState(state), day))
+    if since := query.get("updated_since"):
+        rows = rows.filter(updated_at__gte=since)
+    rows = rows.select_related(*EMPLOYED_AS, "status")
     order = PageOrder("last_name")
-    rows = _search_people(call)
-    return answers.paginate(shapes.PersonSerializer, rows, call.query, order, context=context)
+    return answers.paginate(shapes.PersonSerializer, rows, query, order, context=context)
+
+
+def count(call: CheckedCall) -> OperationAnswer:
+    """Counts without rows: no person is shown."""
+    query = call.query
+    day = query.get("employed_on") or days.today(find_organization(call))
+    rows = _filter_people(call, day).order_by()
+    state = query.get("employment", EVERYBODY)
+    if state != EVERYBODY:
+        rows = rows.filter(has_state(EmploymentState(state), day))
+    sums: Any = {one.value: Count("pk", filter=has_state(one, day)) for one in EmploymentState}
+    found = {"day": day, **rows.aggregate(**sums), "groups": [], "more_groups": 0}
+    if group := query.get("group_by"):
+        columns = {"group_id": f"{group}__pk", "group_name": f"{group}__{GROUPS[group]}"}
+        named: Any = {name: F(column) for name, column in columns.items()}
+        counted: Any = rows.values(**named).annotate(**sums)
+        groups = [{"id": one["group_id"], "name": one["group_name"], **one} for one in counted]
+        groups.sort(key=lambda one: (-one["employed"], one["name"] or ""))
+        found |= {"groups": groups[:MAX_GROUPS], "more_groups": max(0, len(groups) - MAX_GROUPS)}
+    return answers.one(shapes.PeopleCountSerializer, found)
+
+
+def reports(call: CheckedCall) -> OperationAnswer:
+    """The tree below a manager, as rows that name theirs."""
+    manager = _person(call)
+    today = days.today(find_organization(call))
+    employed = access.rows(Person, call.organization_id).filter(
+        has_state(EmploymentState.EMPLOYED, today)
+    )
+    of_each = employed.filter(manager=OuterRef("pk")).order_by().values("manager")
+    counted = Subquery(of_each.annotate(count=Count("pk")).values("count"))
+    levels = call.query.get("levels", people_filters.MAX_LEVELS)
+    rows = people_filters.filter_reports(employed, manager, levels=levels)
+    totals = {
+        "direct_reports": employed.filter(manager=manager).count(),
+        "all_levels": people_filters.filter_reports(employed, manager).count(),
+    }
+    return answers.paginate(
+        shapes.ReportSerializer,
+        rows.annotate(direct_reports=Coalesce(counted, 0, output_field=IntegerField())),
+        call.query,
+        PageOrder("last_name"),
+        also={"totals": totals},
+    )
+
+
+def _filter_people(call: CheckedCall, day: date) -> QuerySet[Person]:
+    """The people that a query names, in every state of employment."""
+    query = call.query
+    rows = people_filters.filter_people(call, day)
+    if "status" in query:
+        statuses = people_filters.find_items(call, ReferenceKind.PROFILE_STATUS, "status")
+        rows = rows.filter(status__in=statuses)
+    named = {column: query[name] for name, column in DAYS.items() if name in query}
+    return rows.filter(**named)
 
 
 def person(call: CheckedCall) -> OperationAnswer:
     row = _person(call, *EMPLOYED_AS, "status")
-    context = full_time(call.organization_id)
-    return answers.one(shapes.PersonSerializer, row, context=context)
+    return answers.one(shapes.PersonSerializer, row, context=person_context(call))
 
 
 def employment(call: CheckedCall) -> OperationAnswer:
     row = _person(call, *EMPLOYED_AS)
-    context = full_time(call.organization_id)
+    context = person_context(call)
     return answers.one(shapes.EmploymentSerializer, row, context=context)
 
 
@@ -67,7 +146,7 @@ def employment_history(call: CheckedCall) -> OperationAnswer:
         rows,
         call.query,
         PageOrder("effective_from", is_descending=True),
-        context=full_time(call.organization_id),
+        context=person_context(call),
     )
 
 
@@ -76,7 +155,7 @@ def employment_record(call: CheckedCall) -> OperationAnswer:
     row = access.row(
         EmploymentRecord, call.organization_id, call.path["history_id"], *EMPLOYED_AS, person=owner
     )
-    context = full_time(call.organization_id)
+    context = person_context(call)
     return answers.one(shapes.EmploymentRecordSerializer, row, context=context)
 
 
@@ -128,6 +207,7 @@ PERSON_EXAMPLE: Final = {
     "staff_id": "S0001",
     "department": {"id": "org_unit_2b7v0c", "name": "Engineering"},
     "status": "Active",
+    "employment_status": "employed",
     "created_at": "2026-01-05T09:00:00Z",
     **EMPLOYED,
 }
@@ -142,6 +222,23 @@ HISTORY_EXAMPLE: Final = {
     "id": "eh_5p",
     "effective_from": "2024-03-01",
     "created_at": "2026-01-05T09:00:00Z",
+}
+COUNT_EXAMPLE: Final = {
+    "day": "2026-11-25",
+    "employed": 117,
+    "left": 3,
+    "not_started": 1,
+    "groups": [
+        {"id": "org_unit_2b7v0c", "name": "Sales", "employed": 9, "left": 0, "not_started": 1}
+    ],
+    "more_groups": 0,
+}
+REPORT_EXAMPLE: Final = {
+    "id": "2b7v0c9x4k1m",
+    "display_name": "Ada Lovelace",
+    "job_title": "Engineer",
+    "manager_id": "8fq2c4m7vx1k",
+    "direct_reports": 0,
 }
 LINKS_EXAMPLE: Final = {"person_id": "2b7v0c9x4k1m", "memberships": [], "relationships": []}
 PROFILE_EXAMPLE: Final = {
@@ -164,7 +261,7 @@ PERSON_PROJECTION: Final = (
     *("id", "display_name", "first_name", "preferred_name", "last_name", "work_email"),
     *("job_title", "department.id", "department.name", "manager.id", "manager.display_name"),
     *("work_place.id", "work_place.label", "work_type.id", "work_type.label"),
-    *("working_pattern.id", "working_pattern.label", "fte", "status"),
+    *("working_pattern.id", "working_pattern.label", "fte", "status", "employment_status"),
     *("start_date", "end_date", "updated_at"),
 )
 EMPLOYMENT_PROJECTION: Final = (
@@ -196,6 +293,37 @@ OPERATIONS: Final = (
         pages=True,
         example=PERSON_EXAMPLE,
         projection=PERSON_PROJECTION,
+    ),
+    Operation(
+        id="countPeople",
+        path="people/count",
+        scope="people:read",
+        summary="Count people who are employed, have left, or have not started, also by group.",
+        run=count,
+        response=shapes.PeopleCountSerializer,
+        query=PeopleCountQuery,
+        example=COUNT_EXAMPLE,
+        projection=(
+            *("day", "employed", "left", "not_started", "more_groups"),
+            *(f"groups.{name}" for name in ("id", "name", "employed", "left", "not_started")),
+        ),
+    ),
+    Operation(
+        id="listPersonReports",
+        personal=True,
+        path="people/{person_id}/reports",
+        scope="people:read",
+        summary="List the employed people below a manager, direct reports or all levels.",
+        run=reports,
+        response=shapes.ReportSerializer,
+        query=ReportsQuery,
+        lists=True,
+        pages=True,
+        also={"totals": shapes.ReportTotalsSerializer()},
+        also_example={"totals": {"direct_reports": 6, "all_levels": 41}},
+        also_projection=("totals.direct_reports", "totals.all_levels"),
+        example=REPORT_EXAMPLE,
+        projection=tuple(REPORT_EXAMPLE),
     ),
     Operation(
         id="getPerson",

@@ -1,17 +1,22 @@
 """Time off: requests and their decisions, who is out, balances, ledger, settings, holidays."""
 
 from collections.abc import Callable
+from datetime import date, timedelta
 from typing import Any, Final
 
-from django.db.models import QuerySet
+from django.db.models import Count, DateField, F, Prefetch, Q, QuerySet, Value
+from django.db.models.functions import Greatest
 from rest_framework import serializers
 
 from people import access, balances, calendars, days, time_off
-from people.api import answers, time_off_shapes
+from people.api import answers, people_filters, time_off_shapes
+from people.api.errors import HrApiError
 from people.api.fields import Day, RecordKey, YesNo
 from people.api.operation import CheckedCall, Operation, OperationAnswer
 from people.api.operations.organisation import find_organization
 from people.api.queries import (
+    OWNER_FILTERS,
+    BalancesQuery,
     DayQuery,
     HolidaysQuery,
     PageQuery,
@@ -19,6 +24,7 @@ from people.api.queries import (
     WhoIsOutQuery,
 )
 from people.api.time_off_shapes import STATUSES
+from people.employment import EmploymentState, has_state
 from people.models import (
     AbsenceStatus,
     HolidayCalendar,
@@ -28,13 +34,16 @@ from people.models import (
     ReferenceKind,
     TimeOff,
     TimeOffCategory,
+    UnitType,
 )
-from rest import etags
+from rest import etags, paging
 from rest.errors import field_error
 from rest.paging import PageOrder
 from rest.serializers import StrictSerializer
 
 BY_START: Final = PageOrder("start_date", is_descending=True)
+# Whose an absence is, in words.
+OWNER: Final = ("person__department", "person__work_place")
 
 
 class NewTimeOff(StrictSerializer):
@@ -74,19 +83,63 @@ class Declining(StrictSerializer):
 
 def list_requests(call: CheckedCall) -> OperationAnswer:
     query = call.query
-    rows = access.rows(TimeOff, call.organization_id).select_related("category")
-    conditions: dict[str, Callable[[Any], dict[str, Any]]] = {
-        "person_id": lambda value: {"person_id": value},
-        "status": lambda value: {"status": STATUSES[value]},
-        "type": lambda value: {"category__name": value},
-        "from": lambda value: {"end_date__gte": value},
-        "to": lambda value: {"start_date__lte": value},
-        "updated_since": lambda value: {"updated_at__gte": value},
+    rows = _filter_owners(access.rows(TimeOff, call.organization_id), call)
+    conditions: dict[str, Callable[[Any], Q]] = {
+        "status": lambda value: Q(status=STATUSES[value]),
+        "type": lambda value: Q(category__name=value),
+        "from": _is_not_over,
+        "to": lambda value: Q(start_date__lte=value),
+        "updated_since": lambda value: Q(updated_at__gte=value),
     }
     for name, condition in conditions.items():
         if name in query:
-            rows = rows.filter(**condition(query[name]))
-    return answers.paginate(time_off_shapes.TimeOffSerializer, rows, query, BY_START)
+            rows = rows.filter(condition(query[name]))
+    rows = rows.select_related("category", *OWNER)
+    context = {"has_names": _has_names(call)}
+    shape = time_off_shapes.ListedTimeOffSerializer
+    return answers.paginate(shape, rows, query, BY_START, context=context)
+
+
+def _is_not_over(day: date) -> Q:
+    """The condition that an absence ends on this day or later.
+
+    The second bound keeps the index from what is long over: an absence has MAX_DAYS at most.
+    """
+    first = day - timedelta(days=time_off.MAX_DAYS)
+    return Q(end_date__gte=day, start_date__gte=first)
+
+
+def _has_names(call: CheckedCall) -> bool:
+    return "people:read" in call.key.scopes
+
+
+def _filter_owners(rows: QuerySet[TimeOff], call: CheckedCall) -> QuerySet[TimeOff]:
+    """Returns the rows of the people that a query names, if it names any. Raises ApiError."""
+    if "person_id" in call.query:
+        rows = rows.filter(person=_find_person(call))
+    if _names_people(call):
+        people = people_filters.filter_people(call, days.today(find_organization(call)))
+        rows = rows.filter(person__in=people.values("pk"))
+    return rows
+
+
+def _find_person(call: CheckedCall) -> Person:
+    found: Person = people_filters.find_referenced_row(
+        Person, call, call.query["person_id"], "person_id"
+    )
+    return found
+
+
+def _names_people(call: CheckedCall) -> bool:
+    """Whether a query has conditions for people, who are in the answer then by what they are.
+
+    Raises HrApiError if the key may not read people.
+    """
+    named = [name for name in OWNER_FILTERS if name in call.query]
+    if named and not _has_names(call):
+        names = ", ".join(named)
+        raise HrApiError("permission_denied", f"The key needs the scope people:read for {names}.")
+    return bool(named)
 
 
 def one(call: CheckedCall) -> OperationAnswer:
@@ -95,15 +148,84 @@ def one(call: CheckedCall) -> OperationAnswer:
 
 
 def who_is_out(call: CheckedCall) -> OperationAnswer:
-    rows = access.rows(TimeOff, call.organization_id).filter(
-        status=AbsenceStatus.APPROVED,
-        end_date__gte=call.query["from"],
-        start_date__lte=call.query["to"],
+    first, last = call.query["from"], call.query["to"]
+    # People who have left by then are not out.
+    is_employed = Q(person__end_date=None) | Q(
+        person__end_date__gte=Greatest(F("start_date"), Value(first, DateField()))
     )
-    rows = rows.select_related("category")
+    rows = _filter_owners(access.rows(TimeOff, call.organization_id), call).filter(
+        _is_not_over(first), is_employed, status=AbsenceStatus.APPROVED, start_date__lte=last
+    )
+    totals = rows.aggregate(people=Count("person", distinct=True), absences=Count("pk"))
+    rows = rows.select_related("category", *OWNER)
+    if has_names := _has_names(call):
+        current = people_filters.list_current_memberships(call, days.today(find_organization(call)))
+        teams = current.filter(unit__type=UnitType.TEAM).select_related("unit")
+        rows = rows.prefetch_related(
+            Prefetch("person__unit_memberships", teams.order_by("unit__name"), "current_teams")
+        )
     return answers.paginate(
-        time_off_shapes.TimeOffSerializer, rows, call.query, PageOrder("start_date")
+        time_off_shapes.OutSerializer,
+        rows,
+        call.query,
+        PageOrder("start_date"),
+        context={"has_names": has_names},
+        also={"totals": totals},
     )
+
+
+def balances_of_people(call: CheckedCall) -> OperationAnswer:
+    """What many people have taken of one category, in the leave year of a day."""
+    query = call.query
+    day = query.get("on") or days.today(find_organization(call))
+    category = _find_allowance(call)
+    year = balances.leave_year(balances.settings_of(call.organization_id), day)
+    people = access.rows(Person, call.organization_id)
+    if _names_people(call):
+        people = people_filters.filter_people(call, day)
+    if "person_id" in query:
+        people = people.filter(pk=_find_person(call).pk)
+    else:
+        people = people.filter(has_state(EmploymentState.EMPLOYED, day))
+    most = query.get("taken_below")
+    if most is not None:
+        people = balances.filter_taken_below(people, category, day, most)
+    people = people.select_related("working_pattern", "work_place")
+    page = paging.build_page(people, query, PageOrder("last_name"))
+    found = balances.list_leave_use(page.rows, category, day)
+    if most is not None:
+        # The condition of the database leaves out parts of requests that go on after the day.
+        found = [one for one in found if one.taken < most]
+    shape = time_off_shapes.LeaveUseSerializer
+    context = {"has_names": _has_names(call)}
+    basis = {
+        "day": day,
+        "leave_year": year,
+        "category_id": category.pk,
+        "base_allowance": category.allowance_days,
+    }
+    return OperationAnswer(
+        {
+            "data": shape(found, many=True, context=context).data,
+            "pagination": page.pagination,
+            "basis": time_off_shapes.LeaveUseBasisSerializer(basis).data,
+        }
+    )
+
+
+def _find_allowance(call: CheckedCall) -> TimeOffCategory:
+    """The category of a query, else the first one that is taken from an allowance."""
+    rows = access.rows(TimeOffCategory, call.organization_id).filter(consumes_balance=True)
+    if "category_id" in call.query:
+        key, is_counted = call.query["category_id"], {"consumes_balance": True}
+        found: TimeOffCategory = people_filters.find_referenced_row(
+            TimeOffCategory, call, key, "category_id", **is_counted
+        )
+        return found
+    first = rows.filter(is_active=True).first()
+    if first is None:
+        raise field_error(400, "category_id", "No category is taken from an allowance.")
+    return first
 
 
 def settings(call: CheckedCall) -> OperationAnswer:
@@ -124,11 +246,13 @@ def _list_holidays(call: CheckedCall) -> QuerySet[PublicHoliday]:
     """The holidays of the calendars that a query names; else all of the organization."""
     rows, query = access.rows(PublicHoliday, call.organization_id), call.query
     if key := query.get("calendar_id"):
-        found = _find_referenced_row(HolidayCalendar, call, key, "calendar_id")
+        found = people_filters.find_referenced_row(HolidayCalendar, call, key, "calendar_id")
         rows &= calendars.list_holidays(found)
     if key := query.get("work_place_id"):
         work_place = {"kind": ReferenceKind.WORK_PLACE}
-        place = _find_referenced_row(ReferenceItem, call, key, "work_place_id", **work_place)
+        place = people_filters.find_referenced_row(
+            ReferenceItem, call, key, "work_place_id", **work_place
+        )
         found = place.holiday_calendar or calendars.find_default(call.organization_id)
         rows &= calendars.list_holidays(found) if found else rows.filter(calendar=None)
     return rows
@@ -152,8 +276,10 @@ def ledger(call: CheckedCall) -> OperationAnswer:
 
 def create(call: CheckedCall) -> OperationAnswer:
     given = dict(call.body)
-    owner = _find_referenced_row(Person, call, given.pop("person_id"), "person_id")
-    category = _find_referenced_row(TimeOffCategory, call, given.pop("category_id"), "category_id")
+    owner = people_filters.find_referenced_row(Person, call, given.pop("person_id"), "person_id")
+    category = people_filters.find_referenced_row(
+        TimeOffCategory, call, given.pop("category_id"), "category_id"
+    )
     return answers.one(
         time_off_shapes.TimeOffSerializer, time_off.request(owner, category, **given)
     )
@@ -162,7 +288,9 @@ def create(call: CheckedCall) -> OperationAnswer:
 def update(call: CheckedCall) -> OperationAnswer:
     given = dict(call.body)
     if "category_id" in given:
-        found = _find_referenced_row(TimeOffCategory, call, given.pop("category_id"), "category_id")
+        found = people_filters.find_referenced_row(
+            TimeOffCategory, call, given.pop("category_id"), "category_id"
+        )
         given["category"] = found
     row = time_off.change(
         call.organization_id,
@@ -206,16 +334,6 @@ def _is_unchanged(call: CheckedCall) -> Callable[[TimeOff], None]:
     return check
 
 
-def _find_referenced_row(
-    model: Any, call: CheckedCall, key: str, name: str, **conditions: Any
-) -> Any:
-    """The row that a body or a query names. Raises ApiError that names the field."""
-    try:
-        return access.row(model, call.organization_id, key, **conditions)
-    except access.RecordNotFound:
-        raise field_error(400, name, "There is no such record.") from None
-
-
 EXAMPLE: Final = {
     "id": "time_off_8s",
     "person_id": "2b7v0c9x4k1m",
@@ -235,6 +353,31 @@ EXAMPLE: Final = {
     "status": "Pending",
     "created_at": "2026-11-25T09:00:00Z",
     "updated_at": "2026-11-25T09:00:00Z",
+}
+OWNER_EXAMPLE: Final = {
+    "person_name": "Ada Lovelace",
+    "department": "Engineering",
+    "work_place": "Berlin",
+}
+TAKEN_EXAMPLE: Final = {
+    "person_id": "2b7v0c9x4k1m",
+    "person_name": "Ada Lovelace",
+    "allowance": 28.0,
+    "adjustment": 2.0,
+    "taken": 9.0,
+    "booked": 3.0,
+    "pending": 5.0,
+    "remaining": 13.0,
+}
+BASIS_EXAMPLE: Final = {
+    "day": "2026-11-25",
+    "leave_year": {
+        "starts_on": "2026-01-01",
+        "ends_on": "2026-12-31",
+        "resets_on": "2027-01-01",
+    },
+    "category_id": "toc_3h",
+    "base_allowance": 28.0,
 }
 BALANCE_EXAMPLE: Final = {
     "person_id": "2b7v0c9x4k1m",
@@ -312,12 +455,12 @@ OPERATIONS: Final = (
         scope="time_off:read",
         summary="List time off, the latest first.",
         run=list_requests,
-        response=time_off_shapes.TimeOffSerializer,
+        response=time_off_shapes.ListedTimeOffSerializer,
         query=TimeOffQuery,
         lists=True,
         pages=True,
-        example=EXAMPLE,
-        projection=PROJECTION,
+        example={**EXAMPLE, **OWNER_EXAMPLE},
+        projection=(*PROJECTION, *OWNER_EXAMPLE),
         hidden=("type",),
     ),
     Operation(
@@ -339,14 +482,40 @@ OPERATIONS: Final = (
         personal=True,
         path="time-off/who-is-out",
         scope="time_off:read",
-        summary="List approved time off between two days.",
+        summary="List approved time off between two days, with names, places and teams.",
         run=who_is_out,
-        response=time_off_shapes.TimeOffSerializer,
+        response=time_off_shapes.OutSerializer,
         query=WhoIsOutQuery,
         lists=True,
         pages=True,
-        example=EXAMPLE,
-        projection=PROJECTION,
+        also={"totals": time_off_shapes.OutTotalsSerializer()},
+        also_example={"totals": {"people": 7, "absences": 8}},
+        also_projection=("totals.people", "totals.absences"),
+        example={**EXAMPLE, **OWNER_EXAMPLE, "teams": ["Platform"]},
+        projection=(
+            *("id", "person_id", *OWNER_EXAMPLE, "teams"),
+            *("start_date", "end_date", "is_from_half_day", "is_to_half_day"),
+        ),
+    ),
+    Operation(
+        id="listTimeOffBalances",
+        personal=True,
+        path="time-off/balances",
+        scope="time_off:read",
+        summary="List what people have taken and have left of an allowance, up to a day.",
+        run=balances_of_people,
+        response=time_off_shapes.LeaveUseSerializer,
+        query=BalancesQuery,
+        lists=True,
+        pages=True,
+        also={"basis": time_off_shapes.LeaveUseBasisSerializer()},
+        also_example={"basis": BASIS_EXAMPLE},
+        also_projection=(
+            *("basis.day", "basis.leave_year.starts_on", "basis.leave_year.ends_on"),
+            "basis.base_allowance",
+        ),
+        example=TAKEN_EXAMPLE,
+        projection=tuple(TAKEN_EXAMPLE),
     ),
     Operation(
         id="getTimeOffSettings",

@@ -207,8 +207,10 @@ def test_another_organizations_ids_look_like_unknown_ones(
             assert reply.code == "404 not_found", operation.id
             answers.append({**reply.error, "request_id": ""})
         assert answers[0] == answers[1] == answers[2]
-    assert program.get("time-off", person_id=person.pk).data == []
-    assert program.get("people", manager_id=person.pk).data == []
+    for path, name in (("time-off", "person_id"), ("people", "manager_id")):
+        replies = [program.get(path, **{name: one["person_id"]}) for one in (known, unknown)]
+        assert [(one.code, one.fields) for one in replies] == [("400 invalid_request", [name])] * 2
+        assert replies[0].error["message"] == replies[1].error["message"]
 
 
 def test_each_call_has_an_audit_row_without_what_was_asked_for(

@@ -36,7 +36,7 @@ WHO_IS_OUT = "time-off/who-is-out"
 # Numbers only.
 WITHOUT_NAMES = {
     *("time-off/settings", "people/{person_id}/time-off-balance"),
-    *("people/{person_id}/leave-balance-ledger",),
+    *("people/{person_id}/leave-balance-ledger", "people/count"),
 }
 KEY = re.compile(r"\{(\w+)\}")
 MODELS: dict[str, Any] = {
@@ -60,6 +60,8 @@ def office(name: str) -> FullTenant:
     )
     CustomFieldValue.objects.create(person=person, field=made.rows[CustomField], value=name)
     TimeOff.objects.filter(person=person).update(status="approved")
+    TimeOffCategory.objects.filter(organization=made.organization).update(consumes_balance=True)
+    Person.objects.create(organization=made.organization, first_name=name, manager=person)
     made.rows[Document] = Document.objects.create(**own, name=f"{name} contract")
     return made
 

@@ -191,7 +191,12 @@ def test_unknown_foreign_and_malformed_ids_look_alike(other_office: Office, mcp:
     ]
     assert [one.get("reason") for one in said] == ["not_found"] * 8
     assert len({one["message"] for one in said}) == 1
-    assert mcp.call("list_time_off", {"person_id": theirs}).facts["data"] == []
+    said = [
+        failure(mcp.call("list_time_off", {"person_id": person_id}))
+        for person_id in (theirs, "2b7v0c9x4k1m", "' OR 1=1 --")
+    ]
+    assert [(one["field"], one["reason"]) for one in said] == [("person_id", "invalid_request")] * 3
+    assert len({one["message"] for one in said}) == 1
 
 
 FAR = date(2031, 6, 2)

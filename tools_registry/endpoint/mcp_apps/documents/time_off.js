@@ -8,7 +8,7 @@ const writeDay = (at) => new Date(at).toISOString().slice(0, 10);
 const formatDay = (day, options) =>
   intl((locale) => new Intl.DateTimeFormat(locale, { timeZone: "UTC", ...options }).format(parseDay(day)));
 const formatDate = (day) => formatDay(day, { dateStyle: "medium" });
-const personLabel = (row) => String(row.person?.display_name ?? row.person_id ?? "Somebody");
+const personLabel = (row) => String(row.person_name ?? row.person_id ?? "Somebody");
 
 // The day of the person who looks at it.
 function findToday() {
