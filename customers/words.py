@@ -24,6 +24,7 @@ from foundation.text.words import (
     MAX_WORD,
     Form,
     WordQuery,
+    is_split_by_signs,
     make_index_words,
     split_words,
 )
@@ -137,9 +138,11 @@ def _find_first_place(text: str, query: WordQuery) -> int:
     every = {word.removesuffix("*") for group in query.groups for form in group for word in form}
     wanted = every - IGNORED_WORDS or every
     for run in RUN.finditer(text):
+        # Latin text has no such words.
         for word in () if run.group().isascii() else split_words(run.group()):
-            # Scripts without spaces: the sign within the run.
-            if not word.isascii() and (places := [word.find(one) for one in wanted if one in word]):
+            if not is_split_by_signs(word):
+                continue
+            if places := [word.find(each) for each in wanted if each in word]:
                 return run.start() + max(0, _find_place(run.group(), word, min(places)))
         is_short = len(run.group()) <= MAX_WORD
         index_words = _list_index_words if is_short else _list_index_words.__wrapped__

@@ -52,10 +52,12 @@ class SearchTextField(models.TextField):  # type: ignore[type-arg]
 
 def _list_texts(value: Any) -> Iterator[str]:
     """Yields the texts in a value of a column: of JSON, the values and not the names."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list):
-        for each in value:
-            yield from _list_texts(each)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
+    rest = [value]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, Mapping):
+            part = list(part.values())
+        if isinstance(part, list):
+            rest += reversed(part)
+        elif part is not None and not isinstance(part, bool):
+            yield str(part)

@@ -12,9 +12,17 @@ from data_tools.query import listing
 from foundation.text.words import parse_query
 from tests.drivers.data_tools import answer, call, ids, refusal
 from tests.drivers.grants import Grant
+from tests.drivers.index_words import finds
 from tests.drivers.mcp import McpClient
-from tests.drivers.threads import MINUTE, NOON, customer_message, teammate_message, ticket
-from workspace.models import TicketMessage
+from tests.drivers.threads import (
+    MINUTE,
+    NOON,
+    conversation,
+    customer_message,
+    teammate_message,
+    ticket,
+)
+from workspace.models import ConversationMessage, TicketMessage
 
 TEXTS = {
     "sso": "We cannot sign in with Okta since the onboarding call.",
@@ -75,12 +83,12 @@ def test_a_query_finds_the_messages_with_all_its_words(
     assert result["total"] == len(found)
 
 
-@pytest.mark.parametrize("query", ["the", "to be or so to be", "?!", '""', "+-*", '"the"'])
+@pytest.mark.parametrize("query", ["OR", "?!", '""', "+-*", '"?!"'])
 def test_a_query_without_a_word_to_search_for_is_refused(
     mcp: McpClient, tickets: dict[str, str], query: str
 ) -> None:
     error = refusal(mcp, "data_search_tickets", query=query)
-    assert error["reason"] == "send 1 to 10 words, not counting such as the, and, is."
+    assert error["reason"] == "send 1 to 10 words."
     assert tickets
 
 
@@ -100,6 +108,28 @@ def test_any_text_is_a_query(mcp: McpClient, grant: Grant, query: str) -> None:
         assert (error["code"], error["field"]) == (-32602, "query")
     else:
         assert result["structuredContent"]["total"] == grant.organization.tickets.count() == 0
+
+
+SIGNS = "ab\"'*():^-+&|!<>\\%_\u202e ßé²日李가🚀§\u0301 OR NEAR NOT the e-mail v2.3 log in "
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    text=st.lists(st.sampled_from(SIGNS.split(" ")), max_size=12).map(" ".join),
+    query=st.lists(st.sampled_from([*SIGNS, *SIGNS.split(" ")]), max_size=12).map("".join),
+)
+def test_every_database_finds_what_the_words_say(grant: Grant, text: str, query: str) -> None:
+    parsed = parse_query(query)
+    message = ConversationMessage.objects.get(
+        conversation=conversation(grant, customer_message(text))
+    )
+    rows = ConversationMessage.objects.filter(pk=message.pk)
+    for are_few in (True, False):
+        found = words.matching(rows, parsed, are_few=are_few)
+        assert found.exists() is (finds(query, text) or not parsed)
+    assert len(words.excerpt(text, parsed, 100)) <= 102
 
 
 def test_terms_of_any_characters_raise_nothing(grant: Grant) -> None:

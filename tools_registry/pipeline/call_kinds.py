@@ -118,7 +118,7 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
             return given
         types = ANY if tool.reads_text else STRUCTURED
         given = read_arguments(SchemaPlace.from_schema(schema), given, types, tool.owner)
-        if tool.reads_text:
+        if tool.is_lenient:
             given = _read_choices(schema, given)
         if has_unstorable_text(given):
             raise _unstorable()
