@@ -6,7 +6,7 @@ it by what the earlier version stored. One thread at a time writes words, and on
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
 
 from django.db.models import Model, Q
@@ -20,36 +20,45 @@ from workspace.models import Company, ConversationMessage, Customer, Lead, Ticke
 SEARCHED: Final[tuple[type[Model], ...]] = (TicketMessage, ConversationMessage, Lead)
 NAMED: Final[tuple[type[Model], ...]] = (Customer, Company)
 UNFILLED: Final = Q(search_text=None)
-# Of a run that fills words; the next one goes on within two minutes. Keys are read in one run.
-FILL_SECONDS: Final = 30.0
+# Of a run. The next run of this process continues where it stopped.
+RUN_SECONDS: Final = 30.0
 # The advisory locks of the two tasks: "text" and "name".
 TEXT_LOCK: Final = 0x74657874
 NAME_LOCK: Final = 0x6E616D65
 _locks: Final = {key: threading.Lock() for key in (TEXT_LOCK, NAME_LOCK)}
+# The batches that the last run has left.
+_unfinished: Final[dict[int, Iterator[int]]] = {}
 
 
 def fill_search_texts() -> int:
     """Fills `search_text` where it is missing, for half a minute; returns of how many rows."""
-    return _renew(TEXT_LOCK, _fill(), time.monotonic() + FILL_SECONDS)
+    return _renew(TEXT_LOCK, _fill)
 
 
 def renew_name_keys() -> int:
-    """Writes the keys of names that are not those of this version; returns how many."""
-    return _renew(NAME_LOCK, _renew_keys())
+    """Writes the keys of names that are not those of this version; returns how many.
+
+    A run ends after half a minute. The others then follow in the next runs, before those that have
+    been read.
+    """
+    return _renew(NAME_LOCK, _renew_keys)
 
 
-def _renew(lock: int, batches: Iterator[int], until: float | None = None) -> int:
-    """Writes batches until this time, or until the process is stopped; returns how many rows.
+def _renew(lock: int, begin: Callable[[], Iterator[int]]) -> int:
+    """Writes batches until the time is over, or the process is stopped; returns how many rows.
 
     Does nothing while another thread does the same.
     """
     if not _locks[lock].acquire(blocking=False):
         return 0
     try:
+        until = time.monotonic() + RUN_SECONDS
+        batches = _unfinished.pop(lock, None) or begin()
         renewed = 0
         for count in batches:
             renewed += count
-            if leases.is_stopping() or (until is not None and time.monotonic() > until):
+            if leases.is_stopping() or time.monotonic() > until:
+                _unfinished[lock] = batches
                 break
         return renewed
     finally:

@@ -6,7 +6,7 @@ have not been computed yet is found by the indexes of earlier versions, which st
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import chain
 from operator import or_
 from typing import Any, Final, TypeVar, cast
@@ -21,6 +21,7 @@ from customers.lookup_keys import email_key
 from foundation.text.folding import fold
 from foundation.text.words import (
     IGNORED_WORDS,
+    MAX_WORD,
     Form,
     WordQuery,
     is_split_by_signs,
@@ -53,12 +54,18 @@ def matching(messages: QuerySet[M], query: WordQuery, *, are_few: bool = False) 
     """
     if not query:
         return messages
-    # In the order of their index. Without one, PostgreSQL reads the table while its statistics are
-    # those of rows before they were filled, and the last rows are filled last.
-    unfilled = messages.model.objects.filter(search_text=None).order_by("-pk")
-    has_unfilled = unfilled.values_list("pk").first() is not None
+    # A list of all reads the second index only while there are rows without words. Few rows are
+    # compared one by one, with the words of each.
+    has_unfilled = are_few or _has_unfilled(messages.model)
     matches = Matches(F("id"), query, are_few=are_few, has_unfilled=has_unfilled)
     return messages.filter(matches)
+
+
+def _has_unfilled(model: type[M]) -> bool:
+    # In the order of their index. Without one, PostgreSQL reads the table while its statistics are
+    # those of rows before they were filled, and the last rows are filled last.
+    unfilled = model.objects.filter(search_text=None).order_by("-pk")
+    return unfilled.values_list("pk").first() is not None
 
 
 def owners(messages: QuerySet[M], parent: str, limit: int) -> list[str]:
@@ -89,7 +96,7 @@ def having(messages: QuerySet[M], query: WordQuery, parent: str) -> tuple[Q, int
     if len(found) <= MAX_MATCHES:
         return Q(pk__in=set(found)), None
     of_row = messages.filter(**{parent: OuterRef("pk")})
-    return Q(Exists(matching(of_row, query, are_few=True))), MAX_COMMON
+    return Q(ExistsForEach(matching(of_row, query, are_few=True))), MAX_COMMON
 
 
 def has_lead_words(query: WordQuery) -> Q:
@@ -129,21 +136,42 @@ def excerpt(text: str, query: WordQuery, longest: int) -> str:
 
 def _find_first_place(text: str, query: WordQuery) -> int:
     """Returns where the first word of the query is in a text; 0 if none is."""
+    if not query:
+        return 0
     every = {word.removesuffix("*") for group in query.groups for form in group for word in form}
     wanted = every - IGNORED_WORDS or every
     for run in RUN.finditer(text):
-        for word in split_words(run.group()):
+        # Latin text has no such words.
+        for word in () if run.group().isascii() else split_words(run.group()):
             if not is_split_by_signs(word):
                 continue
             if places := [word.find(each) for each in wanted if each in word]:
                 return run.start() + max(0, _find_place(run.group(), word, min(places)))
-        if not wanted.isdisjoint(make_index_words(run.group()).split()):
+        is_short = len(run.group()) <= MAX_WORD
+        index_words = _list_index_words if is_short else _list_index_words.__wrapped__
+        if not wanted.isdisjoint(index_words(run.group())):
             return run.start()
     return 0
 
 
+# The same words are in most texts.
+@lru_cache(maxsize=16_384)
+def _list_index_words(run: str) -> frozenset[str]:
+    return frozenset(make_index_words(run).split())
+
+
 def _find_place(run: str, word: str, place: int) -> int:
     return fold(run).find(word) + place
+
+
+class ExistsForEach(Exists):
+    """Whether a subquery has a row, looked up for each row of the query in its order.
+
+    Without OFFSET, PostgreSQL may read all messages with the words first: it takes words for rare
+    until it has statistics of a new column, and words of a phrase that are common together.
+    """
+
+    template = "EXISTS(%(subquery)s OFFSET 0)"
 
 
 class Matches(Func):
@@ -176,15 +204,15 @@ class Matches(Func):
         # Of a phrase, the index has only the words.
         for group in self.query.groups:
             if any(len(form) > 1 for form in group):
-                patterns = [f"%{_format_stored_phrase(form)}%" for form in group]
-                likes = [f'{table}."search_text" LIKE %s' for _ in patterns]
-                found += f" AND ({' OR '.join(likes)})"
-                parameters += tuple(patterns)
+                phrases = [_format_stored_phrase(form) for form in group]
+                places = [f'strpos({table}."search_text", %s) > 0' for _ in phrases]
+                found += f" AND ({' OR '.join(places)})"
+                parameters += tuple(phrases)
         if self.has_unfilled:
             unfilled, typed = _build_english_tsquery(self.query)
-            found = (
-                f'(({found}) OR ({table}."search_text" IS NULL AND {table}."words" @@ {unfilled}))'
-            )
+            # IS TRUE hides the condition from the index of these rows, which are all rows at first.
+            is_unfilled = f'({table}."search_text" IS NULL) IS TRUE'
+            found = f'(({found}) OR ({is_unfilled} AND {table}."words" @@ {unfilled}))'
             parameters += typed
         return f"({found})", parameters
 

@@ -190,10 +190,12 @@ class Filters:
             return
         name, sign, value = _read_trait(trait)
         names, shown = [name], None
-        if not rows.alias(member=_member(column, name)).filter(member__isnull=False).exists():
-            known = _list_member_names(rows, column)
+        known = _list_member_names(rows, column)
+        if name not in known.values:
             self.known[f"{known.quantity} names of trait"] = known.values
-            if same := find_same_values(name, known.values):
+            same = find_same_values(name, known.values)
+            # That no row has the name is known only after all rows have been read.
+            if same and (known.is_all or not _is_member_of_any(rows, column, name)):
                 names, shown = same, [f"{one}{sign}{value}" for one in same]
         each = (_has_member(_member(column, one), sign, value) for one in names)
         self.add("trait", reduce(or_, each), shown=shown)
@@ -223,6 +225,10 @@ def _has_member(member: Member, sign: str, value: str) -> Q:
 
 def _member(column: str, name: str) -> Member:
     return Member(column, Value(name, output_field=TextField()))
+
+
+def _is_member_of_any(rows: QuerySet[Any], column: str, name: str) -> bool:
+    return rows.alias(member=_member(column, name)).filter(member__isnull=False).exists()
 
 
 def _list_member_names(rows: QuerySet[Any], column: str) -> KnownValues:

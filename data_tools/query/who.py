@@ -4,10 +4,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import reduce
+from operator import and_
 from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
-from django.db.models import Model, Q, QuerySet
+from django.db import connection
+from django.db.models import Case, Model, Q, QuerySet, Value, When
 
 from customers.lookup_keys import domain_of, email_key, has_external_id
 from data_tools.query import texts
@@ -39,6 +42,8 @@ MAX_COMPARED: Final = 1_000
 MAX_WORDS: Final = 4
 # Of a table without keys of names, so many rows are compared: agents and teammates.
 MAX_SMALL: Final = 2_000
+# So many names are read to find parts of them without an index.
+MAX_WITHOUT_INDEX: Final = 10_000
 # `Ada <ada@acme.example>` and `mailto:ada@acme.example`, as mail programs copy an address.
 COPIED_ADDRESS: Final = re.compile(
     r"(?:.*<|mailto:)\s*(?:mailto:)?([^\s<>?]+@[^\s<>?]+)[>?]?.*", re.IGNORECASE | re.DOTALL
@@ -65,7 +70,8 @@ class RowKind(Generic[M]):
 
     A row with this very key has precedence over the others that a way finds. `name` is the column
     of names or of their keys: of a small table, names are compared in this process. `addresses` are
-    indexed columns that are compared with a name that nothing has.
+    indexed columns that are compared with a name that nothing has. `has_parts` says that PostgreSQL
+    has an index of the parts of names.
     """
 
     argument: str
@@ -74,6 +80,7 @@ class RowKind(Generic[M]):
     name: str
     addresses: Sequence[str] = ()
     is_small: bool = False
+    has_parts: bool = False
     label: Callable[[M], str] = str
 
 
@@ -167,7 +174,8 @@ def person(user: User | None) -> dict[str, Json] | None:
 def _closest(rows: QuerySet[M], kind: RowKind[M], name: str, similar: Sequence[Any]) -> list[M]:
     """Returns the rows that are similar already, and those with a near name or address."""
     near: list[Any] = []
-    for names in _list_similar_names(rows, kind, name):
+    can_compare = _can_compare_parts(rows, kind)
+    for names in _list_similar_names(rows, kind, name) if can_compare else ():
         by_name: dict[str, list[Any]] = {}
         for each, pk in names:
             by_name.setdefault(name_key(each), []).append(pk)
@@ -176,8 +184,10 @@ def _closest(rows: QuerySet[M], kind: RowKind[M], name: str, similar: Sequence[A
             break
     ids = [*similar, *near]
     limit = MAX_CANDIDATES if ids else MAX_CLOSEST
+    if not can_compare:
+        ids += _find_similar_keys(rows, kind.name, name_key(name))
     for column in kind.addresses:
-        ids += _find_similar_addresses(rows, column, email_key(name))
+        ids += _find_similar_keys(rows, column, email_key(name))
     ids = list(dict.fromkeys(ids))[:limit]
     found = rows.in_bulk(ids)
     return [found[pk] for pk in ids if pk in found]
@@ -196,12 +206,16 @@ def _list_similar_names(
         yield names[:MAX_SMALL]
         return
     words = list(dict.fromkeys(name_key(name).split()))[:MAX_WORDS]
-    if not words:
+    if not words or (_email in kind.ways and _email(name)):
         return
-    with_words = list(names.filter(*(_has_word(kind.name, word) for word in words))[:MAX_COMPARED])
-    many = MAX_COMPARED - len(with_words)
-    yield [*with_words, *names.filter(*(_has_half(kind.name, word) for word in words))[:many]]
-    yield names.filter(*(_has_word_nearly(kind.name, word) for word in words))[:MAX_COMPARED]
+    has_words, has_halves, has_all_nearly = (
+        reduce(and_, (has(kind.name, word) for word in words))
+        for has in (_has_word, _has_half, _has_word_nearly)
+    )
+    rank = Case(When(has_words, Value(0)), When(has_halves, Value(1)), default=Value(2))
+    yield names.filter(has_all_nearly).order_by(rank)[:MAX_COMPARED]
+    if len(words) == 1:
+        return
     by_word = {
         word: list(names.filter(_has_word(kind.name, word))[:MAX_COMPARED]) for word in words
     }
@@ -230,8 +244,15 @@ def _has_word_nearly(column: str, word: str) -> Q:
     return _has_half(column, word) | has_both
 
 
-def _find_similar_addresses(rows: QuerySet[M], column: str, wanted: str) -> list[Any]:
-    """Returns similar addresses among the neighbours in their order."""
+def _can_compare_parts(rows: QuerySet[M], kind: RowKind[M]) -> bool:
+    """Returns whether an index has the parts of names, or names are few enough to be read."""
+    if kind.has_parts and connection.vendor == "postgresql":
+        return True
+    return kind.is_small or not rows.order_by()[MAX_WITHOUT_INDEX:].exists()
+
+
+def _find_similar_keys(rows: QuerySet[M], column: str, wanted: str) -> list[Any]:
+    """Returns similar names or addresses among the neighbours in their order."""
     following = rows.filter(**{f"{column}__gte": wanted}).order_by(column)
     preceding = rows.filter(**{f"{column}__lt": wanted}).order_by(f"-{column}")
     by_key: dict[str, Any] = {}
@@ -278,6 +299,7 @@ USERS: Final = RowKind(
     (_id, _email, _key),
     "name_key",
     ("email_key",),
+    has_parts=True,
 )
 COMPANIES: Final = RowKind(
     "company",

@@ -186,9 +186,9 @@ def test_words_are_computed_for_a_limited_time_and_until_the_worker_is_stopped(
 ) -> None:
     remove_words(TicketMessage)
     monkeypatch.setattr(bulk_writes, "BATCH", 2)
-    monkeypatch.setattr(text_backfill, "FILL_SECONDS", 0.0)
+    monkeypatch.setattr(text_backfill, "RUN_SECONDS", 0.0)
     assert text_backfill.fill_search_texts() == 2
-    monkeypatch.setattr(text_backfill, "FILL_SECONDS", 30.0)
+    monkeypatch.setattr(text_backfill, "RUN_SECONDS", 30.0)
     monkeypatch.setattr(leases, "is_stopping", lambda: True)
     assert text_backfill.fill_search_texts() == 2
     monkeypatch.setattr(leases, "is_stopping", lambda: False)
