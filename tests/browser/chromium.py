@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Frame, Page, expect, sync_playwright
 
 from tests.drivers.server import EMAIL, PASSWORD
 
@@ -100,6 +100,15 @@ class Visitor:
             "document.scrollingElement.scrollWidth - document.documentElement.clientWidth"
         )
         return by
+
+
+def wait_until(page: Page | Frame, condition: str) -> None:
+    """Wait until an expression of JavaScript is true.
+
+    Playwright has the page compile an expression each time that it looks, which a content security
+    policy refuses. A function is compiled once, where no policy applies.
+    """
+    page.wait_for_function(f"() => {condition}")
 
 
 @contextmanager
