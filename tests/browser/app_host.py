@@ -97,7 +97,7 @@ class AppHost:
     def is_as_high_as_its_frame(self) -> None:
         """Wait until the host has made the frame as high as the app says that it is."""
         height = "Math.ceil(document.documentElement.getBoundingClientRect().height)"
-        self.frame.wait_for_function(f"{height} === window.innerHeight")
+        chromium.wait_until(self.frame, f"{height} === window.innerHeight")
 
     def findings(self) -> list[str]:
         """What axe-core finds, what is hard to read, and how far the app is too wide."""

@@ -330,7 +330,7 @@ def test_today_is_the_day_in_the_zone_of_the_host(browser: Browser, zone: str, t
     host = AppHost(TIME_OFF, None, input=given, context={"timeZone": zone})
     with showing(browser, host):
         host.visitor.page.clock.set_fixed_time("2026-07-01T12:00:00Z")
-        host.frame.wait_for_function("state.context.timeZone")
+        chromium.wait_until(host.frame, "state.context.timeZone")
         host.send("ui/notifications/tool-input", arguments=given)
         host.send("ui/notifications/tool-result", **absences())
         host.is_shown()
@@ -345,14 +345,14 @@ def test_an_app_answers_the_host_and_listens_to_no_one_else(browser: Browser) ->
         page = host.visitor.page
         page.evaluate("send({id: 'p', method: 'ping'}); send({id: 'n', method: 'no/such'})")
         page.evaluate("send({id: 't', method: 'ui/resource-teardown', params: {}})")
-        page.wait_for_function("received.filter(one => !one.method).length === 3")
+        chromium.wait_until(page, "received.filter(one => !one.method).length === 3")
         answers = {one["id"]: one for one in page.evaluate("received") if "method" not in one}
         assert (answers["p"]["result"], answers["t"]["result"]) == ({}, {})
         assert answers["n"]["error"]["code"] == -32601
         forged = {"jsonrpc": "2.0", "method": "ui/notifications/tool-cancelled", "params": {}}
         host.frame.evaluate("message => window.postMessage(message, '*')", forged)
         page.evaluate("send({id: 'q', method: 'ping'})")
-        page.wait_for_function("received.some(one => one.id === 'q')")
+        chromium.wait_until(page, "received.some(one => one.id === 'q')")
         assert "Waiting for approval" in host.text
 
 

@@ -110,7 +110,7 @@ def events(server: Server, count: int) -> list[list[Any]]:
 
 def open_shop(visitor: Visitor, shop: SnippetSite) -> None:
     visitor.open(f"{shop.url}/prices?email=private#top")
-    visitor.page.wait_for_function("window.HaloAgents !== undefined")
+    chromium.wait_until(visitor.page, "window.HaloAgents !== undefined")
 
 
 def test_the_snippet_of_the_tool_records_what_a_person_does(
