@@ -484,7 +484,7 @@ class HolidayCalendarAdmin(HrRecordAdmin):
         context = self.admin_site.each_context(request) | {
             "title": _("Fill this calendar"),
             "opts": self.opts,
-            "calendar": calendar,
+            "row": calendar,
             "form": form,
             "missing": missing,
             "gaps": gaps,
