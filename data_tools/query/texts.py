@@ -3,26 +3,19 @@
 Invisible characters carry instructions that a person who looks at the text does not see.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
+from foundation.invisible import remove_invisible
 from tools_registry.api import Json
 
 MAX_CONCISE: Final = 500
 MAX_DEPTH: Final = 16
-# Control characters except tab and line feed, and Default_Ignorable_Code_Point (Unicode,
-# DerivedCoreProperties.txt), which includes bidirectional marks, tags and variation selectors.
-INVISIBLE: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
 
 
 def clean(text: str) -> str:
     """Returns a text without invisible characters."""
-    return INVISIBLE.sub("", text)
+    return remove_invisible(text)
 
 
 def cut(text: str, longest: int = MAX_CONCISE) -> str:
