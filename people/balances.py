@@ -71,6 +71,11 @@ class CategoryBalance:
     def remaining(self) -> Decimal:
         return self.allowance + self.adjustment - self.approved - self.pending
 
+    @property
+    def remaining_before_pending(self) -> Decimal:
+        """What is left if no pending request is approved."""
+        return self.remaining + self.pending
+
 
 @dataclass(frozen=True, slots=True)
 class Balance:

@@ -1,6 +1,6 @@
 """Requests for time off: made, changed, cancelled and decided. Only pending ones change."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -19,7 +19,7 @@ from people.models import (
     TimeOffCategory,
 )
 from people.models.time_off import BLOCKING
-from people.working_time import Amount
+from people.working_time import NOTHING, Amount
 
 MAX_DAYS: Final = 366
 MAX_NOTE: Final = 512
@@ -27,6 +27,23 @@ CHANGEABLE: Final = ("category", "start_date", "end_date", "is_from_half_day", "
 
 # Sees the locked row before it changes, and raises to stop the change.
 Precondition: TypeAlias = Callable[[TimeOff], None]
+
+
+class OverlappingRequest(ConflictingChange):
+    """The days of a request are those of another one of the person."""
+
+    def __init__(self, other: TimeOff) -> None:
+        self.other = other
+        self.short_message = _("Another request has some of these days. Choose other days.")
+        days = _("%(first)s to %(last)s") % {"first": other.start_date, "last": other.end_date}
+        message = _(
+            "Another request has some of these days: %(days)s, %(status)s, %(id)s. Choose other "
+            "days, or change that request first."
+        )
+        super().__init__(
+            message % {"days": days, "status": other.get_status_display().lower(), "id": other.pk},
+            "start_date",
+        )
 
 
 def always(_row: TimeOff) -> None:
@@ -114,18 +131,47 @@ def check(row: TimeOff) -> None:
 
 
 def amount(row: TimeOff, start: date, end: date) -> Amount:
-    """Returns the working time that a request takes between two days, both included."""
+    """Returns the working time that a request takes between two days, both included.
+
+    Each day counts by the working pattern and the holiday calendar that the person has on it.
+    """
     counted = row.category.public_holidays == HolidayTreatment.INCLUDE
     first, last = max(start, row.start_date), min(end, row.end_date)
     free = {} if counted else calendars.find_holidays(row.person, first, last)
-    return working_time.amount(
-        working_time.week_of(row.person.working_pattern),
-        free,
-        first,
-        last,
-        is_from_half_day=row.is_from_half_day and start <= row.start_date,
-        is_to_half_day=row.is_to_half_day and end >= row.end_date,
-    )
+    parts = [
+        working_time.amount(
+            week,
+            free,
+            begins,
+            ends,
+            is_from_half_day=row.is_from_half_day and begins == row.start_date,
+            is_to_half_day=row.is_to_half_day and ends == row.end_date,
+        )
+        for week, begins, ends in _list_weeks(row.person, first, last)
+    ]
+    return Amount(sum((one.days for one in parts), NOTHING), sum(one.minutes for one in parts))
+
+
+def _list_weeks(
+    person: Person, first: date, last: date
+) -> Iterator[tuple[tuple[int, ...], date, date]]:
+    """The working weeks of a person in a period, each with its first and last day in it.
+
+    The first record of employment also covers every earlier day.
+    """
+    history = person.employment_history.select_related("working_pattern")
+    weeks = [
+        (record.effective_from, working_time.week_of(record.working_pattern))
+        for record in history.order_by("effective_from")
+    ]
+    weeks = weeks or [(first, working_time.week_of(person.working_pattern))]
+    begins = first
+    for number, (_day, week) in enumerate(weeks, 1):
+        is_newest = number == len(weeks)
+        ends = last if is_newest else min(last, weeks[number][0] - working_time.ONE_DAY)
+        if begins <= ends:
+            yield week, begins, ends
+            begins = ends + working_time.ONE_DAY
 
 
 def _end(
@@ -178,9 +224,11 @@ def _measure(row: TimeOff) -> None:
     if category.organization_id != person.organization_id or not category.is_active:
         raise RefusedChange(_("The category does not exist."), "category_id")
     if person.start_date and row.start_date < person.start_date:
-        raise RefusedChange(_("The person is not employed on the first day."), "start_date")
+        message = _("The person is not employed on the first day, but from %s on.")
+        raise RefusedChange(message % person.start_date, "start_date")
     if person.end_date and row.end_date > person.end_date:
-        raise RefusedChange(_("The person is not employed on the last day."), "end_date")
+        message = _("The person is not employed on the last day, but until %s.")
+        raise RefusedChange(message % person.end_date, "end_date")
     taken = amount(row, row.start_date, row.end_date)
     if not taken.days:
         raise RefusedChange(_("The person does not work on these days."), "start_date")
@@ -188,5 +236,6 @@ def _measure(row: TimeOff) -> None:
     others = person.time_off.filter(
         status__in=BLOCKING, start_date__lte=row.end_date, end_date__gte=row.start_date
     )
-    if others.exclude(pk=row.pk).exists():
-        raise ConflictingChange(_("Another request has some of these days."), "start_date")
+    other = others.exclude(pk=row.pk).select_related("category").order_by("start_date").first()
+    if other is not None:
+        raise OverlappingRequest(other)

@@ -6,7 +6,7 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from people import days
-from people.api.fields import Day, RecordKey, TimeOfChange
+from people.api.fields import Choice, Day, RecordKey, TimeOfChange
 from people.api.time_off_shapes import STATUSES
 from rest.paging import DEFAULT_LIMIT, MAX_CURSOR, MAX_LIMIT
 from rest.serializers import StrictSerializer
@@ -30,9 +30,7 @@ class ChangesQuery(PageQuery):
     updated_since = TimeOfChange(
         required=False, default_timezone=timezone.get_default_timezone(), help_text="ISO 8601."
     )
-    sort = serializers.ChoiceField(
-        ["updated_at_desc"], required=False, help_text="The last changed first."
-    )
+    sort = Choice(["updated_at_desc"], required=False, help_text="The last changed first.")
 
 
 class PeopleQuery(ChangesQuery):
@@ -44,8 +42,13 @@ class PeopleQuery(ChangesQuery):
 
 
 class TimeOffQuery(ChangesQuery):
+    sort = Choice(
+        ["updated_at_desc", "start_date"],
+        required=False,
+        help_text="The last changed first, or the earliest first; the latest first without it.",
+    )
     person_id = RecordKey(required=False)
-    status = serializers.ChoiceField(list(STATUSES), required=False)
+    status = Choice(list(STATUSES), required=False)
     type = serializers.CharField(required=False, max_length=64, help_text="Name of the category.")
 
     def get_fields(self) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import Any, Final
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from people import access, balances, calendars, days, time_off
+from people import access, balances, calendars, days, disclosure, time_off
+from people.access import RecordNotFound, ReferenceNotFound
 from people.api import answers, time_off_shapes
 from people.api.fields import Day, RecordKey, YesNo
 from people.api.operation import CheckedCall, Operation, OperationAnswer
@@ -30,11 +31,11 @@ from people.models import (
     TimeOffCategory,
 )
 from rest import etags
-from rest.errors import field_error
 from rest.paging import PageOrder
 from rest.serializers import StrictSerializer
 
 BY_START: Final = PageOrder("start_date", is_descending=True)
+NEXT_FIRST: Final = PageOrder("start_date")
 
 
 class NewTimeOff(StrictSerializer):
@@ -72,12 +73,20 @@ class Declining(StrictSerializer):
     )
 
 
+def _list_absences(call: CheckedCall) -> QuerySet[TimeOff]:
+    """The absences of the organization; for AI clients those of which a balance tells too."""
+    rows = access.rows(TimeOff, call.organization_id)
+    return disclosure.limit_rows(rows) if call.is_for_ai else rows
+
+
 def list_requests(call: CheckedCall) -> OperationAnswer:
     query = call.query
-    rows = access.rows(TimeOff, call.organization_id).select_related("category")
+    rows = _list_absences(call).select_related("category")
     conditions: dict[str, Callable[[Any], dict[str, Any]]] = {
-        "person_id": lambda value: {"person_id": value},
-        "status": lambda value: {"status": STATUSES[value]},
+        "person_id": lambda value: {
+            "person": _find_referenced_row(Person, call, value, "person_id")
+        },
+        "status": lambda value: {"status__in": STATUSES[value]},
         "type": lambda value: {"category__name": value},
         "from": lambda value: {"end_date__gte": value},
         "to": lambda value: {"start_date__lte": value},
@@ -86,24 +95,25 @@ def list_requests(call: CheckedCall) -> OperationAnswer:
     for name, condition in conditions.items():
         if name in query:
             rows = rows.filter(**condition(query[name]))
-    return answers.paginate(time_off_shapes.TimeOffSerializer, rows, query, BY_START)
+    order = NEXT_FIRST if query.get("sort") == NEXT_FIRST.column else BY_START
+    return answers.paginate(time_off_shapes.TimeOffSerializer, rows, query, order)
 
 
 def one(call: CheckedCall) -> OperationAnswer:
     row = access.row(TimeOff, call.organization_id, call.path["time_off_id"], "category")
+    if call.is_for_ai and not disclosure.is_disclosed(row.category):
+        raise RecordNotFound(TimeOff, row.pk)
     return answers.one(time_off_shapes.TimeOffSerializer, row)
 
 
 def who_is_out(call: CheckedCall) -> OperationAnswer:
-    rows = access.rows(TimeOff, call.organization_id).filter(
+    rows = _list_absences(call).filter(
         status=AbsenceStatus.APPROVED,
         end_date__gte=call.query["from"],
         start_date__lte=call.query["to"],
     )
     rows = rows.select_related("category")
-    return answers.paginate(
-        time_off_shapes.TimeOffSerializer, rows, call.query, PageOrder("start_date")
-    )
+    return answers.paginate(time_off_shapes.TimeOffSerializer, rows, call.query, NEXT_FIRST)
 
 
 def settings(call: CheckedCall) -> OperationAnswer:
@@ -140,6 +150,8 @@ def balance(call: CheckedCall) -> OperationAnswer:
     # Leave years turn with the day of the organization, wherever the person works.
     on = call.query.get("on") or days.today(row.organization)
     found = balances.balance(row, on)
+    if call.is_for_ai:
+        found = disclosure.limit_balance(found)
     return OperationAnswer({"data": time_off_shapes.BalanceSerializer(found).data})
 
 
@@ -147,7 +159,8 @@ def ledger(call: CheckedCall) -> OperationAnswer:
     owner = access.row(Person, call.organization_id, call.path["person_id"])
     order = PageOrder("effective_date", is_descending=True)
     shape = time_off_shapes.LedgerSerializer
-    return answers.paginate(shape, owner.ledger.all(), call.query, order)
+    rows = disclosure.limit_rows(owner.ledger.all()) if call.is_for_ai else owner.ledger.all()
+    return answers.paginate(shape, rows, call.query, order)
 
 
 def create(call: CheckedCall) -> OperationAnswer:
@@ -209,11 +222,11 @@ def _is_unchanged(call: CheckedCall) -> Callable[[TimeOff], None]:
 def _find_referenced_row(
     model: Any, call: CheckedCall, key: str, name: str, **conditions: Any
 ) -> Any:
-    """The row that a body or a query names. Raises ApiError that names the field."""
+    """The row that a body or a query names. Raises ReferenceNotFound."""
     try:
         return access.row(model, call.organization_id, key, **conditions)
-    except access.RecordNotFound:
-        raise field_error(400, name, "There is no such record.") from None
+    except RecordNotFound:
+        raise ReferenceNotFound(model, key, name) from None
 
 
 EXAMPLE: Final = {
@@ -275,12 +288,15 @@ PROJECTION: Final = (
     *("duration_minutes", "is_from_half_day", "is_to_half_day", "status_code", "status"),
     *("created_at", "updated_at"),
 )
-# Like absences, a balance has no category over MCP: no id, no name, no sickness.
-FIGURES: Final = ("base_allowance", "allowance", "approved", "pending", "remaining")
+# Over MCP a balance has no ids of categories, no names that the organization does not allow, no
+# sickness, and no sums: days of one allowance cannot be taken from another.
+FIGURES: Final = (
+    *("kind", "unit", "base_allowance", "allowance", "ledger.net", "approved", "pending"),
+    *("remaining", "remaining_before_pending"),
+)
 BALANCE_PROJECTION: Final = (
     *("person_id", "leave_year.starts_on", "leave_year.ends_on", "leave_year.resets_on"),
-    *(f"totals.{name}" for name in ("unit", "ledger_adjustment", *FIGURES)),
-    *(f"categories.{name}" for name in ("name=Absence", "unit", "ledger.net", *FIGURES)),
+    *(f"categories.{name}" for name in ("name<-name_for_ai", *FIGURES)),
     "calculated_at",
 )
 

@@ -1,0 +1,43 @@
+"""What AI clients are answered of absences: nothing from which sickness can be computed.
+
+A balance says what was taken from allowances. With a list of all absences beside it, those that it
+does not count would be known, and most of them are days of sickness. Lists and balances for AI
+clients therefore have the same categories (docs/decisions/0113).
+"""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from django.db.models import Q, QuerySet
+
+from people.balances import Balance
+from people.changes import ConflictingChange
+from people.models import TimeOffCategory
+from people.time_off import OverlappingRequest
+
+# By the columns of a category.
+DISCLOSED: Final = Q(is_sickness=False) & (Q(consumes_balance=True) | Q(is_named_to_ai=True))
+
+
+def is_disclosed(category: TimeOffCategory) -> bool:
+    """Returns whether absences of a category, and its balances, are answered to AI clients."""
+    return not category.is_sickness and (category.consumes_balance or category.is_named_to_ai)
+
+
+def limit_rows(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Returns those rows of absences or of the ledger that are answered to AI clients."""
+    categories = TimeOffCategory.objects.filter(DISCLOSED)
+    return rows.filter(category__in=categories.values("pk"))
+
+
+def limit_balance(balance: Balance) -> Balance:
+    """Returns a balance with the categories that are answered to AI clients."""
+    kept = [one for one in balance.categories if is_disclosed(one.category)]
+    return replace(balance, categories=kept)
+
+
+def limit_problem(problem: Exception) -> Exception:
+    """Returns a refusal without the days of an absence that AI clients are not answered."""
+    if isinstance(problem, OverlappingRequest) and not is_disclosed(problem.other.category):
+        return ConflictingChange(problem.short_message, problem.field)
+    return problem
