@@ -124,12 +124,12 @@ def log_recounts(
         values = {**{name: f"{number:g}" for name, number in lengths.items()}, "reason": reason}
         page.log_change(request, one.row, text % values)
     if recounted:
-        text = ngettext(
+        summary = ngettext(
             "%d request was counted again and has another length. Its history has both.",
             "%d requests were counted again and have other lengths. Their histories have both.",
             len(recounted),
         )
-        page.message_user(request, text % len(recounted), messages.WARNING)
+        page.message_user(request, summary % len(recounted), messages.WARNING)
 
 
 def next_version(row: Model) -> None:

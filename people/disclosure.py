@@ -1,8 +1,8 @@
 """What AI clients are answered of absences: nothing from which sickness can be computed.
 
-A balance says what was taken from allowances. With a list of all absences beside it, those that it
-does not count would be known, and most of them are days of sickness. Lists and balances for AI
-clients therefore have the same categories (docs/decisions/0113).
+A balance says what was taken from allowances. Together with a list of all absences it tells those
+that it does not count, and most of them are days of sickness. Lists and balances for AI clients
+therefore have the same categories (docs/decisions/0113).
 """
 
 from dataclasses import replace
@@ -15,8 +15,10 @@ from people.changes import ConflictingChange
 from people.models import TimeOffCategory
 from people.time_off import OverlappingRequest
 
-# By the columns of a category.
-DISCLOSED: Final = Q(is_sickness=False) & (Q(consumes_balance=True) | Q(is_named_to_ai=True))
+# Of rows that have a category; as `is_disclosed`.
+DISCLOSED: Final = Q(category__is_sickness=False) & (
+    Q(category__consumes_balance=True) | Q(category__is_named_to_ai=True)
+)
 
 
 def is_disclosed(category: TimeOffCategory) -> bool:
@@ -26,8 +28,7 @@ def is_disclosed(category: TimeOffCategory) -> bool:
 
 def limit_rows(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Returns those rows of absences or of the ledger that are answered to AI clients."""
-    categories = TimeOffCategory.objects.filter(DISCLOSED)
-    return rows.filter(category__in=categories.values("pk"))
+    return rows.filter(DISCLOSED)
 
 
 def limit_balance(balance: Balance) -> Balance:

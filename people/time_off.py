@@ -42,7 +42,7 @@ class OverlappingRequest(ConflictingChange):
         )
         super().__init__(
             message % {"days": days, "status": other.get_status_display().lower(), "id": other.pk},
-            "start_date",
+            field="start_date",
         )
 
 

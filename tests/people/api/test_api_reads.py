@@ -344,16 +344,16 @@ def test_time_off_is_filtered_by_every_status_and_listed_from_the_next_on(
         row.refresh_from_db()
         rows[row.status] = row.pk
 
-    def listed(**query: str) -> list[str]:
+    def list_ids(**query: str) -> list[str]:
         return [one["id"] for one in program.get("time-off", **query).data]
 
     for status in ("pending", "approved", "rejected", "cancelled"):
-        assert listed(status=status) == [rows[status]]
-    assert listed(status="declined") == [rows["rejected"]]
-    assert listed(status="pending_or_approved") == [rows["approved"], rows["pending"]]
-    assert listed(sort="start_date") == list(rows.values())
+        assert list_ids(status=status) == [rows[status]]
+    assert list_ids(status="declined") == [rows["rejected"]]
+    assert list_ids(status="pending_or_approved") == [rows["approved"], rows["pending"]]
+    assert list_ids(sort="start_date") == list(rows.values())
     first = program.get("time-off", sort="start_date", limit="3").body["pagination"]["next_cursor"]
-    assert listed(sort="start_date", cursor=first) == [rows["cancelled"]]
+    assert list_ids(sort="start_date", cursor=first) == [rows["cancelled"]]
     wrong = program.get("time-off", status="denied")
     assert (wrong.code, wrong.fields) == ("400 invalid_request", ["status"])
     assert "declined, pending_approval" in wrong.error["details"][0]["issue"]
