@@ -205,9 +205,13 @@ def test_another_organizations_ids_look_like_unknown_ones(
             every |= {"working_pattern_id": "x"}
             reply = program.get(operation.path.format(**every))
             assert reply.code == "404 not_found", operation.id
-            answers.append({**reply.error, "request_id": ""})
+            # The id is named as it was sent.
+            message = reply.error["message"].partition('"')[0]
+            answers.append({**reply.error, "request_id": "", "message": message})
         assert answers[0] == answers[1] == answers[2]
-    assert program.get("time-off", person_id=person.pk).data == []
+    for person_id in (person.pk, "2b7v0c9x4k1m"):
+        reply = program.get("time-off", person_id=person_id)
+        assert (reply.code, reply.fields) == ("400 invalid_request", ["person_id"])
     assert program.get("people", manager_id=person.pk).data == []
 
 
