@@ -32,10 +32,24 @@ NAMED: Final = re.compile(
 AUTHORIZED: Final = re.compile(
     r"\b(?P<name>(?:Bearer|Basic|Digest|Token|ApiKey)\s{1,3})[\w.~+/=-]{8,}", re.IGNORECASE
 )
+# Secrets by what they begin with, as scanners of repositories find them (rules of gitleaks, secret
+# scanning of GitHub and GitLab). Our own are found in capitals too.
 PREFIXED: Final = re.compile(
     r"\beyJ[\w-]{8,}(?:\.[\w-]*){0,2}"  # a JSON Web Token
-    r"|\b[spr]k_(?:live|test)_\w{6,}|\b(?:halo|hhr)_[a-z]+_[\w-]{6,}|\bgh[pousr]_\w{6,}"
-    r"|\bgithub_pat_\w{6,}|\bxox[a-z]-[\w-]{6,}|\bA[KS]IA[0-9A-Z]{12,}|\bAIza[\w-]{20,}"
+    r"|\b(?i:halo|hhr)_[A-Za-z]+_[\w-]{6,}"
+    r"|\b(?:[spr]k_(?:live|test|prod)|whsec|gh[pousr]|github_pat|shp(?:at|ca|pa|ss)|do[opr]_v1"
+    r"|dckr_pat|rubygems|glsa|lin_(?:api|oauth)|pscale_(?:tkn|pw|oauth)|sntry[su])_\w{6,}"
+    r"|\b(?:npm|hf|glc|gsk|r8|phc|phx|tfp|ntn|figd)_[\w-]{16,}"
+    r"|\b(?:xox[a-z]|xapp|gl(?:pat|dt|rt|cbt|ptt|ft|agent|oas|imt|soat|ffct))-[\w-]{6,}"
+    r"|\b(?:pypi|PMAK|NRAK|CFPAT|xkeysib|sq0(?:atp|csp|idp)|xai|tvly|nvapi)-[\w-]{16,}"
+    r"|\bsk-(?=[\w-]*\d)[\w-]{12,}|\bpat-[a-z]{2}\d-[0-9a-f-]{20,}|\bkey-[0-9a-f]{32}"
+    r"|\bSG\.[\w-]{12,}\.[\w-]{12,}|\bya29\.[\w.-]{6,}|\bhv[sbr]\.[\w-]{20,}"
+    r"|\bdp\.(?:pt|st|ct|sa|scim|audit)\.[\w-]{16,}|\bdt0c01\.[\w.-]{20,}|\bsl\.[\w-]{60,}"
+    r"|\bA(?:[KSB]IA|CCA|3T[A-Z0-9])[0-9A-Z]{12,}|\bLTAI[0-9A-Za-z]{12,}|\bAIza[\w-]{20,}"
+    r"|\bEAAA[\w-]{40,}|\bAT(?:ATT3|CTT3|BB)[\w=-]{20,}|\bdapi[0-9a-f]{32}|\b(?:AC|SK)[0-9a-f]{32}\b"
+    r"|\bAGE-SECRET-KEY-1[0-9A-Z]{20,}"
+    r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:[\s\S]*?-----END [A-Z ]{0,40}-----|[\s\S]*+)"
 )
 USER_INFO: Final = re.compile(r"(?<=://)[^\s/@\"'<>]{1,200}@")
 # RFC 8259, section 7. Two escapes of UTF-16 may be one character.
@@ -106,22 +120,26 @@ def replace_in_texts(texts: Sequence[str], secrets: Iterable[str]) -> list[str]:
 
 def mask_secrets(text: str, secrets: Iterable[str] = ()) -> str:
     """Returns text with the given secrets, and what looks like a secret, replaced."""
-    text = replace_secrets(text, secrets)
-    text = PREFIXED.sub(MASK, USER_INFO.sub(f"{MASK}@", text))
-    text = AUTHORIZED.sub(rf"\g<name>{MASK}", text)
+    text = USER_INFO.sub(f"{MASK}@", replace_secrets(text, secrets))
+    return replace_recognized(AUTHORIZED.sub(rf"\g<name>{MASK}", text))
+
+
+def replace_recognized(text: str, mask: str = MASK) -> str:
+    """Returns text with the secrets replaced that have a known prefix or a name, as `password:`."""
+    text = PREFIXED.sub(mask, text)
     named: dict[int, int] = {}
     for start, end in _find_at_levels(text, _find_named):
         # Where it ends is known outside: once its escapes are gone, it may end at another quote.
         named.setdefault(start, end)
-    return _replace_spans(text, named.items())
+    return _replace_spans(text, named.items(), mask)
 
 
-def _replace_spans(text: str, spans: Iterable[Span]) -> str:
+def _replace_spans(text: str, spans: Iterable[Span], mask: str = MASK) -> str:
     parts: list[str] = []
     end = 0
     for first, last in sorted(spans):
         if first >= end:
-            parts += (text[end:first], MASK)
+            parts += (text[end:first], mask)
         end = max(end, last)
     return "".join((*parts, text[end:]))
 

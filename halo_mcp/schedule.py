@@ -61,9 +61,7 @@ SCHEDULE: Final[Mapping[str, ScheduleEntry]] = {
         "workspace.refresh_older_kpis", crontab(hour="2", minute="20")
     ),
     "carry-over-leave": ScheduleEntry("people.carry_over", every(timedelta(hours=1))),
-    "fill-words-of-people": ScheduleEntry(
-        "people.fill_search_texts", every(timedelta(minutes=2))
-    ),
+    "fill-words-of-people": ScheduleEntry("people.fill_search_texts", every(timedelta(minutes=2))),
     "prune-use-of-personal-data": ScheduleEntry(
         "people.prune_data_use", crontab(hour="3", minute="50")
     ),

@@ -8,17 +8,34 @@ from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
+from foundation.text.folding import remove_invisible
 from people.models import PersonWord
 from people.models.columns import Record
 
 R = TypeVar("R", bound=Record)
 # Nothing else is looked up: PostgreSQL refuses NUL, and an index has no use for long text.
 ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MAX_SHOWN: Final = 64
 
 
 class RecordNotFound(Exception):
-    """The organization has no such row."""
+    """The organization has no row of a model with an id."""
+
+    def __init__(self, model: type[Record], key: object) -> None:
+        self.model = model
+        shown = " ".join(remove_invisible(str(key)).split())[:MAX_SHOWN]
+        message = _('There is no %(kind)s with the id "%(key)s".')
+        super().__init__(message % {"kind": model._meta.verbose_name, "key": shown})
+
+
+class ReferenceNotFound(RecordNotFound):
+    """As RecordNotFound, for an id in a field of a body or a query."""
+
+    def __init__(self, model: type[Record], key: object, field: str) -> None:
+        super().__init__(model, key)
+        self.field = field
 
 
 def rows(model: type[R], organization_id: UUID) -> QuerySet[R]:
@@ -38,10 +55,10 @@ def row(model: type[R], organization_id: UUID, key: object, *related: str, **mor
     Raises RecordNotFound.
     """
     if not isinstance(key, str) or not ID.fullmatch(key):
-        raise RecordNotFound
+        raise RecordNotFound(model, key)
     found = rows(model, organization_id).filter(pk=key, **more).select_related(*related).first()
     if found is None:
-        raise RecordNotFound
+        raise RecordNotFound(model, key)
     return found
 
 
@@ -50,5 +67,5 @@ def lock_row(model: type[R], organization_id: UUID, key: object) -> R:
     found = row(model, organization_id, key)
     again = rows(model, organization_id).select_for_update().filter(pk=found.pk).first()
     if again is None:
-        raise RecordNotFound
+        raise RecordNotFound(model, key)
     return again

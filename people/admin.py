@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from foundation.links import link
-from people import access, calendars, days, employment, national_holidays, time_off
+from people import access, calendars, days, employment, national_holidays, recounting, time_off
 from people.changes import RefusedChange
 from people.models import (
     CustomField,
@@ -41,6 +41,7 @@ from people.models import (
 from people.models.columns import Record
 from people.models.people import EMPLOYMENT_FIELDS
 from people.national_holidays import UnknownRegion
+from people.recounting import RecountedRequest
 from workspace.administration import access as admin_access
 from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin, ScopedInline
 
@@ -108,6 +109,27 @@ class HrRecordAdmin(ScopedAdmin):
         for row in formset.deleted_objects:
             row.delete()
         formset.save_m2m()
+
+
+def log_recounts(
+    page: ScopedAdmin,
+    request: HttpRequest,
+    recounted: Sequence[RecountedRequest],
+    reason: str,
+) -> None:
+    """Puts on the record of each request what its length was, what it is, and why."""
+    for one in recounted:
+        text = _("The length changed from %(before)s to %(after)s days: %(reason)s.")
+        lengths = {"before": float(one.before), "after": float(one.row.amount_days)}
+        values = {**{name: f"{number:g}" for name, number in lengths.items()}, "reason": reason}
+        page.log_change(request, one.row, text % values)
+    if recounted:
+        summary = ngettext(
+            "%d request was counted again and has another length. Its history has both.",
+            "%d requests were counted again and have other lengths. Their histories have both.",
+            len(recounted),
+        )
+        page.message_user(request, summary % len(recounted), messages.WARNING)
 
 
 def next_version(row: Model) -> None:
@@ -225,12 +247,26 @@ class RefusingAdmin(ScopedAdmin):
             return redirect(request.get_full_path())
 
 
+class EmploymentRecordForm(OneOrganizationForm):
+    """Refuses a second record of a day."""
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        person, day = given.get("person"), given.get("effective_from")
+        try:
+            if person and day:
+                employment.check_day(person, day)
+        except RefusedChange as refused:
+            self.add_error("effective_from", refused.message)
+        return given
+
+
 @admin.register(EmploymentRecord)
 class EmploymentRecordAdmin(RefusingAdmin, ReadOnlyAdmin):
     """The history of employment. A change is added; nothing is overwritten."""
 
     organization_lookup = "organization"
-    form = OneOrganizationForm
+    form = EmploymentRecordForm
     list_display = ("person", "effective_from", "job_title", "department", "manager")
     list_filter = ("effective_from", "organization")
     list_select_related = ("person", "department", "manager")
@@ -254,12 +290,16 @@ class EmploymentRecordAdmin(RefusingAdmin, ReadOnlyAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001, ARG002  Django's signature
         given = {name: form.cleaned_data[name] for name in EMPLOYMENT_FIELDS}
-        record = employment.change(obj.person, obj.effective_from, **given)
+        record = employment.add(obj.person, obj.effective_from, **given)
         obj.pk, obj.organization_id = record.pk, record.organization_id
         later = obj.person.employment_history.filter(effective_from__gt=obj.effective_from)
         if found := later.order_by("effective_from").values_list("effective_from", flat=True):
             text = _("This holds until the next record. Later records are unchanged: %s.")
             messages.warning(request, text % ", ".join(map(str, found)))
+        organization = obj.person.organization
+        recounted = recounting.recount_requests(organization, Q(person=obj.person))
+        reason = _("employment changed from %s on") % obj.effective_from
+        log_recounts(self, request, recounted, reason)
 
 
 class TimeOffForm(OneOrganizationForm):
@@ -357,10 +397,22 @@ class ReferenceItemAdmin(HrRecordAdmin):
     list_select_related = ("holiday_calendar",)
     search_fields = ("label",)
 
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        super().save_model(request, obj, form, change)
+        if change and "holiday_calendar" in form.changed_data:
+            there = Q(person__work_place=obj) | Q(person__employment_history__work_place=obj)
+            rows = TimeOff.objects.filter(there).values("pk")
+            recounted = recounting.recount_requests(obj.organization, Q(pk__in=rows))
+            reason = _("the holiday calendar of %s was changed") % obj
+            log_recounts(self, request, recounted, reason)
+
 
 @admin.register(TimeOffCategory)
 class TimeOffCategoryAdmin(HrRecordAdmin):
-    list_display = ("name", "allowance_days", "consumes_balance", "carry_over_days", "is_active")
+    list_display = (
+        *("name", "allowance_days", "consumes_balance", "carry_over_days", "is_named_to_ai"),
+        "is_active",
+    )
     list_filter = ("consumes_balance", "is_active", "organization")
     search_fields = ("name",)
 
@@ -484,7 +536,7 @@ class HolidayCalendarAdmin(HrRecordAdmin):
         context = self.admin_site.each_context(request) | {
             "title": _("Fill this calendar"),
             "opts": self.opts,
-            "calendar": calendar,
+            "row": calendar,
             "form": form,
             "missing": missing,
             "gaps": gaps,
@@ -500,6 +552,9 @@ class HolidayCalendarAdmin(HrRecordAdmin):
         text = ngettext("%d holiday was added.", "%d holidays were added.", count) % count
         self.log_change(request, calendar, text)
         self.message_user(request, text)
+        dates = [one.date for one in rows]
+        recounted = recounting.recount_days(calendar.organization, {calendar.pk}, dates)
+        log_recounts(self, request, recounted, _("holidays were added to %s") % calendar)
 
     @admin.action(description=_("Make the selected calendar the default"), permissions=["change"])
     def make_default(self, request: HttpRequest, queryset: QuerySet[HolidayCalendar]) -> None:
@@ -509,6 +564,9 @@ class HolidayCalendarAdmin(HrRecordAdmin):
             text = _("%s is the default now.") % calendar
             self.log_change(request, calendar, text)
             self.message_user(request, text)
+            recounted = recounting.recount_requests(calendar.organization, Q())
+            reason = _("%s became the default holiday calendar") % calendar
+            log_recounts(self, request, recounted, reason)
 
     def _find_calendar(
         self, request: HttpRequest, queryset: QuerySet[HolidayCalendar]
@@ -534,6 +592,31 @@ class PublicHolidayAdmin(HrRecordAdmin):
     list_select_related = ("calendar", "organization")
     search_fields = ("name",)
     fields = ("organization", "calendar", "date", "name", "is_half_day", "description")
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        rows = [obj, *PublicHoliday.objects.filter(pk=obj.pk)]
+        super().save_model(request, obj, form, change)
+        self._recount(request, rows, _("the holiday “%s” was saved") % obj)
+
+    def delete_model(self, request: HttpRequest, obj: PublicHoliday) -> None:
+        self.delete_queryset(request, PublicHoliday.objects.filter(pk=obj.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[PublicHoliday]) -> None:
+        rows = list(queryset.select_related("organization"))
+        super().delete_queryset(request, queryset)
+        by_organization: dict[Any, list[PublicHoliday]] = {}
+        for row in rows:
+            by_organization.setdefault(row.organization_id, []).append(row)
+        for deleted in by_organization.values():
+            names = ", ".join(f"“{row}”" for row in deleted)
+            self._recount(request, deleted, _("deleted holidays: %s") % names)
+
+    def _recount(self, request: HttpRequest, rows: Sequence[PublicHoliday], reason: str) -> None:
+        organization = rows[0].organization
+        default = calendars.find_default(organization.pk)
+        ids = {row.calendar_id or (default.pk if default else None) for row in rows}
+        recounted = recounting.recount_days(organization, ids, [row.date for row in rows])
+        log_recounts(self, request, recounted, reason)
 
 
 @admin.register(CustomField)

@@ -28,6 +28,7 @@ from people.models import (
     TimeOffSettings,
 )
 from people.models.time_off import BLOCKING
+from people.time_off import Weeks
 from people.working_time import HALF, ONE_DAY, week_of
 from workspace.models import Organization
 
@@ -72,6 +73,11 @@ class CategoryBalance:
     @property
     def remaining(self) -> Decimal:
         return self.allowance + self.adjustment - self.approved - self.pending
+
+    @property
+    def remaining_before_pending(self) -> Decimal:
+        """What is left if no pending request is approved."""
+        return self.remaining + self.pending
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,20 +185,22 @@ def list_leave_use(
     for row in rows:
         row.person, row.category = by_key[row.person_id], category
     divided = [row for row in rows if _is_divided(row, year, day)]
+    owners = list({row.person_id: row.person for row in divided}.values())
+    weeks = time_off.find_weeks_of(owners)
     holidays = calendars.find_holidays_of(
-        list({row.person_id: row.person for row in divided}.values()),
+        owners,
         min((row.start_date for row in divided), default=day),
         max((row.end_date for row in divided), default=day),
     )
     sums: dict[str, dict[tuple[str, str], Decimal]] = {key: {} for key in by_key}
     taken = dict.fromkeys(by_key, ZERO)
     for row in rows:
-        free = holidays.get(row.person_id, {})
-        part = _days_within(row, year.starts_on, year.ends_on, free)
+        known = holidays.get(row.person_id, {}), weeks.get(row.person_id, ())
+        part = _days_within(row, year.starts_on, year.ends_on, *known)
         key = category.pk, row.status
         sums[row.person_id][key] = sums[row.person_id].get(key, ZERO) + part
         if row.status == AbsenceStatus.APPROVED and row.start_date <= day:
-            taken[row.person_id] += min(part, _days_within(row, year.starts_on, day, free))
+            taken[row.person_id] += min(part, _days_within(row, year.starts_on, day, *known))
     return [
         LeaveUse(
             person,
@@ -230,10 +238,10 @@ def _is_divided(row: TimeOff, year: LeaveYear, day: date) -> bool:
     return not is_within or row.start_date <= day < row.end_date
 
 
-def _days_within(row: TimeOff, start: date, end: date, holidays: Holidays) -> Decimal:
+def _days_within(row: TimeOff, start: date, end: date, holidays: Holidays, weeks: Weeks) -> Decimal:
     if start <= row.start_date and row.end_date <= end:
         return row.amount_days
-    return time_off.amount(row, start, end, holidays).days
+    return time_off.amount(row, start, end, holidays=holidays, weeks=weeks).days
 
 
 def carry_over_everywhere(now: datetime) -> int:

@@ -110,6 +110,13 @@ def find_holidays_of(people: Sequence[Person], start: date, end: date) -> Mappin
     }
 
 
+def find_calendar_id(person: Person, day: date) -> str | None:
+    """Returns the calendar that a person has on a day; None if the organization has no default."""
+    default = find_default(person.organization_id)
+    periods = _list_periods([person], default.pk if default else None)
+    return _find_period(periods[person.pk], day).calendar_id
+
+
 def list_holidays(calendar: HolidayCalendar) -> QuerySet[PublicHoliday]:
     """Returns the holidays of a calendar; those without one belong to the default."""
     own = Q(calendar=calendar)

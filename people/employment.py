@@ -62,6 +62,25 @@ def change(person: Person, effective_from: date, **values: Any) -> EmploymentRec
     return record
 
 
+def add(person: Person, effective_from: date, **values: Any) -> EmploymentRecord:
+    """Changes employment as `change`, from a day that has no record. Raises RefusedChange."""
+    with transaction.atomic():
+        check_day(access.lock_row(Person, person.organization_id, person.pk), effective_from)
+        return change(person, effective_from, **values)
+
+
+def check_day(person: Person, day: date) -> None:
+    """Raises RefusedChange if the person has an employment record of a day."""
+    record = person.employment_history.filter(effective_from=day).first()
+    if record is not None:
+        message = _(
+            "%(person)s has an employment record from %(day)s on already: %(title)s. Records are "
+            "not overwritten. Enter the correction for another day."
+        )
+        named = {"person": person, "day": day, "title": record.job_title or _("no job title")}
+        raise RefusedChange(message % named, "effective_from")
+
+
 def manages(manager: Person, person: Person) -> bool:
     """Returns whether the first is above the second, by any number of steps."""
     seen, above = {person.pk}, person.manager

@@ -35,10 +35,15 @@ CATEGORIES: Final[dict[str, dict[str, Any]]] = {
         "allowance_days": Decimal(28),
         "consumes_balance": True,
         "carry_over_days": Decimal(5),
+        "is_named_to_ai": True,
     },
     "Sick leave": {"is_sickness": True},
     "Parental leave": {"is_discretionary": True},
-    "Study leave": {"allowance_days": Decimal(3), "consumes_balance": True},
+    "Study leave": {
+        "allowance_days": Decimal(3),
+        "consumes_balance": True,
+        "is_named_to_ai": True,
+    },
 }
 CALENDARS: Final[dict[str, dict[str, Any]]] = {
     "Berlin": {"country_code": "DE", "region": "BE", "is_default": True},

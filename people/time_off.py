@@ -1,6 +1,6 @@
 """Requests for time off: made, changed, cancelled and decided. Only pending ones change."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -14,20 +14,41 @@ from people.calendars import Holidays
 from people.changes import ConflictingChange, RefusedChange
 from people.models import (
     AbsenceStatus,
+    EmploymentRecord,
     HolidayTreatment,
     Person,
     TimeOff,
     TimeOffCategory,
 )
 from people.models.time_off import BLOCKING
-from people.working_time import Amount
+from people.working_time import NOTHING, Amount
 
 MAX_DAYS: Final = 366
 MAX_NOTE: Final = 512
 CHANGEABLE: Final = ("category", "start_date", "end_date", "is_from_half_day", "is_to_half_day")
 
+# The working weeks of a person: since which day, and the minutes of each day of the week.
+Week: TypeAlias = tuple[int, ...]
+Weeks: TypeAlias = Sequence[tuple[date, Week]]
 # Sees the locked row before it changes, and raises to stop the change.
 Precondition: TypeAlias = Callable[[TimeOff], None]
+
+
+class OverlappingRequest(ConflictingChange):
+    """The days of a request are those of another one of the person."""
+
+    def __init__(self, other: TimeOff) -> None:
+        self.other = other
+        self.short_message = _("Another request has some of these days. Choose other days.")
+        days = _("%(first)s to %(last)s") % {"first": other.start_date, "last": other.end_date}
+        message = _(
+            "Another request has some of these days: %(days)s, %(status)s, %(id)s. Choose other "
+            "days, or change that request first."
+        )
+        super().__init__(
+            message % {"days": days, "status": other.get_status_display().lower(), "id": other.pk},
+            field="start_date",
+        )
 
 
 def always(_row: TimeOff) -> None:
@@ -114,24 +135,70 @@ def check(row: TimeOff) -> None:
     _measure(row)
 
 
-def amount(row: TimeOff, start: date, end: date, holidays: Holidays | None = None) -> Amount:
+def amount(
+    row: TimeOff,
+    start: date,
+    end: date,
+    *,
+    holidays: Holidays | None = None,
+    weeks: Weeks | None = None,
+) -> Amount:
     """Returns the working time that a request takes between two days, both included.
 
-    The public holidays of the person are read unless they are given.
+    Each day counts by the working pattern and the holiday calendar that the person has on it. Both
+    are read unless they are given.
     """
     counted = row.category.public_holidays == HolidayTreatment.INCLUDE
     first, last = max(start, row.start_date), min(end, row.end_date)
     if holidays is None and not counted:
         holidays = calendars.find_holidays(row.person, first, last)
     free = {} if counted or holidays is None else holidays
-    return working_time.amount(
-        working_time.week_of(row.person.working_pattern),
-        free,
-        first,
-        last,
-        is_from_half_day=row.is_from_half_day and start <= row.start_date,
-        is_to_half_day=row.is_to_half_day and end >= row.end_date,
+    if weeks is None:
+        weeks = find_weeks_of([row.person])[row.person_id]
+    parts = [
+        working_time.amount(
+            week,
+            free,
+            begins,
+            ends,
+            is_from_half_day=row.is_from_half_day and begins == row.start_date,
+            is_to_half_day=row.is_to_half_day and ends == row.end_date,
+        )
+        for week, begins, ends in _divide(weeks, first, last)
+    ]
+    return Amount(sum((one.days for one in parts), NOTHING), sum(one.minutes for one in parts))
+
+
+def find_weeks_of(people: Sequence[Person]) -> Mapping[str, Weeks]:
+    """Returns the working weeks of each of the people, by their ids.
+
+    The first record of employment also covers every earlier day.
+    """
+    if not people:
+        return {}
+    records = access.rows(EmploymentRecord, people[0].organization_id).filter(
+        person__in=[person.pk for person in people]
     )
+    found: dict[str, list[tuple[date, Week]]] = {}
+    for record in records.select_related("working_pattern").order_by("effective_from"):
+        week = working_time.week_of(record.working_pattern)
+        found.setdefault(record.person_id, []).append((record.effective_from, week))
+    return {
+        person.pk: found.get(person.pk)
+        or [(date.min, working_time.week_of(person.working_pattern))]
+        for person in people
+    }
+
+
+def _divide(weeks: Weeks, first: date, last: date) -> Iterator[tuple[Week, date, date]]:
+    """Yields the working weeks of a period, each with its first and last day in it."""
+    begins = first
+    for number, (_day, week) in enumerate(weeks, 1):
+        is_newest = number == len(weeks)
+        ends = last if is_newest else min(last, weeks[number][0] - working_time.ONE_DAY)
+        if begins <= ends:
+            yield week, begins, ends
+            begins = ends + working_time.ONE_DAY
 
 
 def _end(
@@ -184,9 +251,11 @@ def _measure(row: TimeOff) -> None:
     if category.organization_id != person.organization_id or not category.is_active:
         raise RefusedChange(_("The category does not exist."), "category_id")
     if person.start_date and row.start_date < person.start_date:
-        raise RefusedChange(_("The person is not employed on the first day."), "start_date")
+        message = _("The person is not employed on the first day, but from %s on.")
+        raise RefusedChange(message % person.start_date, "start_date")
     if person.end_date and row.end_date > person.end_date:
-        raise RefusedChange(_("The person is not employed on the last day."), "end_date")
+        message = _("The person is not employed on the last day, but until %s.")
+        raise RefusedChange(message % person.end_date, "end_date")
     taken = amount(row, row.start_date, row.end_date)
     if not taken.days:
         raise RefusedChange(_("The person does not work on these days."), "start_date")
@@ -194,5 +263,6 @@ def _measure(row: TimeOff) -> None:
     others = person.time_off.filter(
         status__in=BLOCKING, start_date__lte=row.end_date, end_date__gte=row.start_date
     )
-    if others.exclude(pk=row.pk).exists():
-        raise ConflictingChange(_("Another request has some of these days."), "start_date")
+    other = others.exclude(pk=row.pk).select_related("category").order_by("start_date").first()
+    if other is not None:
+        raise OverlappingRequest(other)

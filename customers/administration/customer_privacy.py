@@ -116,7 +116,7 @@ class PrivacyAdmin(ScopedAdmin):
             **self.admin_site.each_context(request),
             "title": _("Erase this customer?"),
             "opts": self.opts,
-            "customer": customer,
+            "row": customer,
             "tables": tables,
             "left": _count_left(whom),
         }

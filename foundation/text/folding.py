@@ -51,7 +51,7 @@ _EQUIVALENTS: Final = str.maketrans(
 
 def remove_invisible(text: str) -> str:
     """Returns a text without invisible characters."""
-    return INVISIBLE.sub("", text)
+    return text if text.isascii() and text.isprintable() else INVISIBLE.sub("", text)
 
 
 def compose(text: str) -> str:

@@ -7,9 +7,9 @@ import structlog
 from rest_framework.exceptions import ValidationError
 
 from people import changes
-from people.access import RecordNotFound
+from people.access import RecordNotFound, ReferenceNotFound
 from rest import exceptions
-from rest.errors import ApiError, FieldIssue, internal_error
+from rest.errors import ApiError, FieldIssue, field_error, internal_error
 from rest.exceptions import Translations
 from rest.idempotency import IdempotencyConflict
 
@@ -97,7 +97,8 @@ def _translate_field_errors(problem: ValidationError) -> ApiError:
 
 
 TRANSLATIONS: Final[Translations] = {
-    RecordNotFound: lambda _: ApiError(404, "There is no such record."),
+    ReferenceNotFound: lambda problem: field_error(400, problem.field, str(problem)),
+    RecordNotFound: lambda problem: ApiError(404, str(problem)),
     changes.RefusedChange: _translate_refusal,
     ValidationError: _translate_field_errors,
 }

@@ -46,6 +46,16 @@ class YesNo(serializers.BooleanField):
         return data
 
 
+class Choice(serializers.ChoiceField):
+    """One of some values; another one is refused with the list of them."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, str) and data in self.choices:
+            return data
+        values = ", ".join(map(str, self.choices))
+        raise serializers.ValidationError(f'"{str(data)[:80]}" is not a valid choice: {values}.')
+
+
 class Day(serializers.DateField):
     """A date as YYYY-MM-DD, within the bounds of HR records."""
 

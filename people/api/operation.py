@@ -16,7 +16,8 @@ READ: Final = "GET"
 class CheckedCall:
     """One call of an operation, checked: `organization_id` is that of the records it sees.
 
-    `if_match` is the entity tag that a change requires, empty for other operations.
+    `if_match` is the entity tag that a change requires, empty for other operations. `is_for_ai`
+    says that an AI client is answered, which limits the absences (`people.disclosure`).
     """
 
     organization_id: UUID
@@ -25,6 +26,7 @@ class CheckedCall:
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
     if_match: str = ""
+    is_for_ai: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,11 @@ UNFILLED: Final = search_words.SOURCES
 def find_referenced_row(
     model: Any, call: CheckedCall, key: str, name: str, **conditions: Any
 ) -> Any:
-    """Returns the row that a body or a query names. Raises ApiError that names the field."""
+    """Returns the row that a body or a query names. Raises ReferenceNotFound."""
     try:
         return access.row(model, call.organization_id, key, **conditions)
     except access.RecordNotFound:
-        raise field_error(400, name, "There is no such record.") from None
+        raise access.ReferenceNotFound(model, key, name) from None
 
 
 def filter_people(call: CheckedCall, day: date) -> QuerySet[Person]:

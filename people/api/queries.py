@@ -6,7 +6,7 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from people import days, search_words
-from people.api.fields import Day, RecordKey, TimeOfChange
+from people.api.fields import Choice, Day, RecordKey, TimeOfChange
 from people.api.time_off_shapes import STATUSES
 from people.employment import EmploymentState
 from rest.paging import DEFAULT_LIMIT, MAX_CURSOR, MAX_LIMIT
@@ -42,9 +42,7 @@ class ChangesQuery(PageQuery):
     updated_since = TimeOfChange(
         required=False, default_timezone=timezone.get_default_timezone(), help_text="ISO 8601."
     )
-    sort = serializers.ChoiceField(
-        ["updated_at_desc"], required=False, help_text="The last changed first."
-    )
+    sort = Choice(["updated_at_desc"], required=False, help_text="The last changed first.")
 
 
 class OwnersQuery(StrictSerializer):
@@ -60,7 +58,7 @@ class OwnersQuery(StrictSerializer):
         required=False, max_length=100, help_text="Name or id of their work place."
     )
     manager_id = RecordKey(required=False, help_text="Id of their manager.")
-    reports = serializers.ChoiceField(
+    reports = Choice(
         ["direct", "all"],
         required=False,
         help_text="With manager_id: direct reports, or all below. Direct if it is left out.",
@@ -92,7 +90,7 @@ class PeopleFilterQuery(OwnersQuery):
     status = serializers.CharField(
         required=False, max_length=100, help_text="Name or id of their status."
     )
-    employment = serializers.ChoiceField(
+    employment = Choice(
         [*EmploymentState.values, EVERYBODY],
         required=False,
         help_text="Whether they are employed on the day of employed_on. All if both are left out.",
@@ -115,7 +113,7 @@ class PeopleQuery(ChangesQuery, PeopleFilterQuery):
 
 
 class PeopleCountQuery(PeopleFilterQuery):
-    group_by = serializers.ChoiceField(
+    group_by = Choice(
         ["department", "work_place", "work_type", "status"],
         required=False,
         help_text="Counts for each of these too.",
@@ -151,8 +149,13 @@ class BalancesQuery(PageQuery, OwnersQuery):
 
 
 class TimeOffQuery(ChangesQuery, OwnersQuery):
+    sort = Choice(
+        ["updated_at_desc", "start_date"],
+        required=False,
+        help_text="The last changed first, or the earliest first; the latest first without it.",
+    )
     person_id = RecordKey(required=False)
-    status = serializers.ChoiceField(list(STATUSES), required=False)
+    status = Choice(list(STATUSES), required=False)
     type = serializers.CharField(required=False, max_length=64, help_text="Name of the category.")
 
     def get_fields(self) -> dict[str, Any]:

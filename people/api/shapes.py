@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from people import employment, models
 from people.api.fields import NullText, ResourceSerializer
+from people.api.time_off_shapes import LeaveYearSerializer
 from people.employment import EmploymentState
 
 
@@ -38,6 +39,7 @@ class PrincipalSerializer(ResourceSerializer):
     actor = ActorSerializer()
     today = serializers.DateField(help_text="In the time zone of the organization.")
     time_zone = serializers.CharField(help_text="IANA name.")
+    leave_year = LeaveYearSerializer(help_text="The leave year of today.")
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()

@@ -9,16 +9,17 @@ from rest_framework import serializers
 
 from people import balances, calendars, countries, models
 from people.api.fields import Days, NullText, ResourceSerializer
+from people.models import CategoryKind
 
-# The values of the filter by status, and the statuses that they stand for: labels of the API, and
-# the values of `status_code`.
+# The values of the filter: labels of the API, the codes of requests, and what is ahead of somebody.
 STATUSES = {
-    "approved": "approved",
-    "declined": "rejected",
-    "pending_approval": "pending",
-    "pending": "pending",
-    "rejected": "rejected",
-    "cancelled": "cancelled",
+    "approved": ["approved"],
+    "declined": ["rejected"],
+    "pending_approval": ["pending"],
+    "pending": ["pending"],
+    "rejected": ["rejected"],
+    "cancelled": ["cancelled"],
+    "pending_or_approved": ["pending", "approved"],
 }
 
 
@@ -138,6 +139,11 @@ def _label_of(row: Any) -> str | None:
 class CategorySerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     name = serializers.CharField()
+    kind = serializers.ChoiceField(CategoryKind.choices)
+    name_for_ai = serializers.CharField(
+        help_text="What AI clients are answered as the name; Absence unless the organization "
+        "allows more."
+    )
     allowance_days = Days()
     is_discretionary = serializers.BooleanField()
     carry_over = Days(source="carry_over_days")
@@ -217,13 +223,16 @@ class LedgerSumsSerializer(ResourceSerializer):
 class CategoryBalanceSerializer(ResourceSerializer):
     category_id = serializers.CharField(source="category.pk")
     name = serializers.CharField(source="category.name")
+    kind = serializers.ChoiceField(CategoryKind.choices, source="category.kind")
+    name_for_ai = serializers.CharField(source="category.name_for_ai")
     unit = serializers.SerializerMethodField()
     base_allowance = Days()
     allowance = Days()
     ledger = LedgerSumsSerializer()
     approved = Days()
     pending = Days()
-    remaining = Days()
+    remaining = Days(help_text="Approved and pending requests are subtracted.")
+    remaining_before_pending = Days(help_text="Only approved requests are subtracted.")
     consumes_balance = serializers.BooleanField(source="category.consumes_balance")
 
     def get_unit(self, _row: Any) -> str:
@@ -231,7 +240,7 @@ class CategoryBalanceSerializer(ResourceSerializer):
 
 
 class BalanceTotalsSerializer(ResourceSerializer):
-    """The sums of all categories."""
+    """The sums of all categories. Days of one allowance cannot be taken from another."""
 
     unit = serializers.SerializerMethodField()
     base_allowance = serializers.SerializerMethodField()

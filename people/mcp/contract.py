@@ -42,8 +42,9 @@ def answer_schema(operation: Operation) -> dict[str, Any]:
             },
             "required": ["next_cursor", "has_more", "limit"],
         }
-    for name, fields in projections.parse_fields(operation.also_projection).items():
-        properties[name] = projections.project_schema(_answer_properties(operation)[name], fields)
+    if also := projections.parse_fields(operation.also_projection):
+        whole = {"type": "object", "properties": _answer_properties(operation)}
+        properties |= projections.project_schema(whole, also)["properties"]
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 

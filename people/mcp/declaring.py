@@ -1,11 +1,21 @@
 """How a tool of the HR endpoint is declared: one function, whose signature says what it takes."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Final, TypedDict, TypeVar
 
 from people.mcp import contract
 from people.mcp.contract import EXPOSED
-from tools_registry.api import Keywords, Result, Schema, Signature, Tool, read_signature
+from tools_registry.api import (
+    Facts,
+    Keywords,
+    Result,
+    Schema,
+    Signature,
+    Tool,
+    ToolContext,
+    read_signature,
+)
 
 F = TypeVar("F", bound=Callable[..., Result])
 
@@ -59,7 +69,7 @@ def hr_tool(
                 input_schema=listed,
                 argument_schema=accepted if unlisted else None,
                 output_schema=output() if output else contract.answer_schema(EXPOSED[operation]),
-                run=signature.run,
+                run=_make_compact(signature.run),
                 scope=EXPOSED[operation].scope if operation else scope,
                 read_only=not more.get("mutates"),
                 **more,
@@ -79,6 +89,16 @@ def build_tools() -> tuple[Tool, ...]:
 def an_object(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the schema of an object that has all of its properties."""
     return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _make_compact(run: Callable[..., Result]) -> Callable[..., Result]:
+    """Runs a tool, and answers its text without white space: pages of people are long."""
+
+    def run_tool(context: ToolContext, **arguments: Any) -> Result:
+        result = run(context, **arguments)
+        return replace(result, is_compact=True) if isinstance(result, Facts) else result
+
+    return run_tool
 
 
 def _input_schema(signature: Signature, operation: str) -> dict[str, Any]:

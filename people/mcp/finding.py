@@ -16,6 +16,10 @@ from tools_registry.api import Facts, Schema, ToolContext
 from tools_registry.api.apps import TIME_OFF_CALENDAR
 from workspace.models import Organization
 
+NOT_LISTED: Final = (
+    "Sickness, and other absences that are taken from no allowance, are not included unless the "
+    "organization names their category: somebody who is not listed may be absent."
+)
 # What search_people says of a count.
 COUNTS: Final = ("day", *EmploymentState.values)
 
@@ -162,8 +166,9 @@ def list_reports(
     title="List time off",
     description=(
         "List absences and requests, the latest first: of one person, of a status, of the people "
-        "below a manager, or between two days. What waits for a manager: status pending, with "
-        "manager_id. For who is out use who_is_out. Why somebody is absent is never included."
+        "below a manager, or between two days; with sort start_date the next one first. What waits "
+        "for a manager: status pending, with manager_id. For who is out use who_is_out. Why "
+        f"somebody is absent is never included. {NOT_LISTED}"
     ),
     operation="listTimeOff",
     app=TIME_OFF_CALENDAR,
@@ -203,7 +208,8 @@ def _who_is_out_schema() -> Schema:
     description=(
         "List who is out between two days, with names, departments, teams and work places; totals "
         "has the numbers of people and absences. Today if no day is sent; one day with from alone. "
-        "Only approved absences of people who are employed. The reason is never included."
+        "Only approved absences of people who are employed. The reason is never included. "
+        f"{NOT_LISTED}"
     ),
     operation="listWhoIsOut",
     output=_who_is_out_schema,

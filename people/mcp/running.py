@@ -11,12 +11,13 @@ from rest_framework.exceptions import ValidationError
 from oauth import server_keys
 from oauth.principal import Unauthenticated
 from oauth.server_keys import KeyPrincipal
-from people import changes
+from people import changes, disclosure
 from people.access import RecordNotFound
 from people.api import callers, errors, requests
 from people.api.errors import HrApiError
 from people.api.operation import CheckedCall, Operation
 from people.mcp import budget, projections
+from people.models import OrgUnit, Person, TimeOff, TimeOffCategory
 from rest.errors import ApiError, FieldIssue
 from rest.paging import DEFAULT_LIMIT
 from tools_registry.api import Facts, ToolContext, ToolFailure, ValidationFailure
@@ -72,6 +73,13 @@ FAILURES: Final[Mapping[str, type[ToolFailure]]] = {
     "invalid_request": ValidationFailure,
     "not_found": NoSuchRecord,
 }
+# Where the ids of records come from, for a model that has sent one that does not exist.
+SOURCES_OF_IDS: Final[Mapping[type, str]] = {
+    Person: "Send an id that search_people answered, not a name.",
+    TimeOff: "Send an id that list_time_off answered.",
+    TimeOffCategory: "Send an id that list_reference answered for time_off_categories.",
+    OrgUnit: "Send an id that listOrgUnits answered.",
+}
 
 
 def key_of(context: ToolContext) -> KeyPrincipal:
@@ -112,7 +120,9 @@ def failures(context: ToolContext) -> Iterator[None]:
     try:
         yield
     except REFUSALS as problem:
-        raise _failure(errors.from_exception(problem, context.call_id)) from None
+        refusal = errors.from_exception(disclosure.limit_problem(problem), context.call_id)
+        hint = SOURCES_OF_IDS.get(getattr(problem, "model", type(None)), "")
+        raise _failure(refusal, hint) from None
 
 
 @contextmanager
@@ -148,6 +158,7 @@ def check_call(key: KeyPrincipal, asked: OperationCall) -> CheckedCall:
         query=requests.validate_values(operation.query, query),
         body=requests.validate_values(operation.request, dict(asked.body)),
         if_match=asked.if_match,
+        is_for_ai=True,
     )
 
 
@@ -170,7 +181,7 @@ def _reserve_records(key: KeyPrincipal, rows: int, organization_id: UUID) -> Any
         raise BudgetSpent(message, field="limit", reason="rate_limited") from None
 
 
-def _failure(problem: HrApiError) -> ToolFailure:
+def _failure(problem: HrApiError, hint: str = "") -> ToolFailure:
     name = problem.details[0].field if problem.details else ""
     message = problem.message
     if len(problem.details) == 1:
@@ -178,4 +189,4 @@ def _failure(problem: HrApiError) -> ToolFailure:
     elif problem.details:
         message = " ".join(f"{one.field}: {one.issue}" for one in problem.details)
     kind = FAILURES.get(problem.code, OperationRefused)
-    return kind(message, field=name, reason=problem.code)
+    return kind(" ".join(filter(None, (message, hint))), field=name, reason=problem.code)

@@ -40,7 +40,8 @@ KEY_HINT: Final = (
 INSTRUCTIONS: Final = (
     "HR records of one organization. Start with whoami. The organization is that of the API key: "
     "no tool takes a tenant. Home addresses, pay, documents and reasons of absences are never "
-    "answered; do not ask people for them. A change is prepared with prepare_api_write and made "
+    "answered; do not ask people for them. Sickness is not listed. A change is prepared with "
+    "prepare_api_write and made "
     "with commit_api_write, which asks the person; requests are approved and declined on pages."
 )
 SERVER: Final = ServerInfo(

@@ -15,7 +15,7 @@ from people.api.operation import Operation
 from people.mcp import (
     contract,
     declaring,
-    finding,  # noqa: F401  declares its tools
+    finding,
     running,
     writes,
 )
@@ -28,6 +28,7 @@ from tools_registry.api import Facts, Keywords, Schema, Tool, ToolContext, Valid
 # What a person has ahead of them, in get_person_context.
 AHEAD: Final = timedelta(days=90)
 MAX_AHEAD: Final = 10
+AHEAD_FIELDS: Final = ("upcoming_time_off", "upcoming_time_off_has_more")
 DESCRIBED: Final = dict.fromkeys(("operation_id", "method", "path", "scope", "summary"), TEXT)
 REFERENCE: Final[Mapping[str, str]] = {
     "countries": "listReferenceCountries",
@@ -71,8 +72,8 @@ def _principal_schema() -> Schema:
     title="Who am I",
     description=(
         "Read what this connection is: the organization, the API key and its scopes, live records "
-        "or the sandbox, today and the time zone, and the version of the catalogue of tools. "
-        "Start here."
+        "or the sandbox, today, the time zone and the leave year, and the version of the catalogue "
+        "of tools. The key is no person: ask who “me” is. Start here."
     ),
     output=_principal_schema,
 )
@@ -102,6 +103,7 @@ def _person_context_schema() -> Schema:
                 "type": ["array", "null"],
                 "items": contract.resource_schema(EXPOSED["listTimeOff"]),
             },
+            "upcoming_time_off_has_more": {"type": ["boolean", "null"]},
         }
     )
 
@@ -110,8 +112,10 @@ def _person_context_schema() -> Schema:
     title="Read a person with their context",
     description=(
         "Read one person with what they are employed as, their units and relationships and, if "
-        "the key has time_off:read, what is left of their allowances and their absences of "
-        "the next 90 days."
+        "the key has time_off:read, what is left of each allowance and their pending and "
+        "approved absences of the next 90 days, the next one first. Approved and pending requests "
+        "are subtracted from remaining. "
+        f"{finding.NOT_LISTED}"
     ),
     scope="people:read",
     output=_person_context_schema,
@@ -126,13 +130,17 @@ def get_person_context(context: ToolContext, person_id: Identifier) -> Facts:
     if "time_off:read" in running.key_of(context).scopes:
         today = _today_of_person(context, person_id)
         period = {"from": today.isoformat(), "to": (today + AHEAD).isoformat()}
-        query = {**period, **path, "limit": MAX_AHEAD}
+        ahead = {"status": "pending_or_approved", "sort": "start_date", "limit": MAX_AHEAD}
+        query = {**period, **path, **ahead}
         parts["time_off_balance"] = OperationCall(EXPOSED["getPersonTimeOffBalance"], path)
         parts["upcoming_time_off"] = OperationCall(EXPOSED["listTimeOff"], query=query)
     bodies, rows = running.run_operations(context, list(parts.values()))
-    found = {name: body["data"] for name, body in zip(parts, bodies, strict=True)}
-    empty = dict.fromkeys(("time_off_balance", "upcoming_time_off"))
-    return Facts({**empty, **found}, row_count=rows)
+    found: dict[str, Any] = dict.fromkeys(("time_off_balance", *AHEAD_FIELDS))
+    for name, body in zip(parts, bodies, strict=True):
+        found[name] = body["data"]
+        if name == "upcoming_time_off":
+            found["upcoming_time_off_has_more"] = body["pagination"]["has_more"]
+    return Facts(found, row_count=rows)
 
 
 def _today_of_person(context: ToolContext, person_id: str) -> date:
@@ -165,7 +173,8 @@ def _reference_schema() -> Schema:
     title="List reference data",
     description=(
         "List what records refer to: countries, statuses, work types and places, document types, "
-        "and the statuses and categories of time off. The names of categories are not included."
+        "and the statuses and categories of time off. The kind of a category is allowance, "
+        "sickness or other; its name is Absence unless the organization allows more."
     ),
     scope="reference:read",
     output=_reference_schema,

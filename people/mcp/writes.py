@@ -4,7 +4,7 @@ Preparing runs the operation and rolls it back, so that it shows exactly what a 
 and is refused for the same reasons. Committing does so again, asks the person, and runs it once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated, Any, Final
@@ -15,7 +15,7 @@ from django.db import transaction
 from mcp_protocol import mcp_apps, meta_keys
 from oauth.server_keys import KeyPrincipal
 from people.api.operation import CheckedCall, Operation, OperationAnswer
-from people.mcp import confirmation_tokens, contract, projections, running
+from people.mcp import change_words, confirmation_tokens, contract, projections, running
 from people.mcp.confirmation_tokens import InvalidConfirmation, PreparedWrite
 from people.mcp.contract import EXPOSED
 from people.mcp.declaring import TEXT, Identifier, OperationArguments, an_object, hr_tool
@@ -27,11 +27,10 @@ from tools_registry.api import Declined, Facts, Keywords, ToolContext, Validatio
 from tools_registry.api.apps import APPROVAL_CARD
 
 SCOPE: Final = "mcp:write"
-# The record, and the person whom it is about.
-ROWS: Final = 2
+# The record, the person whom it is about, and their balance.
+ROWS: Final = 3
 # What a change that is rolled back makes up.
 PROVISIONAL: Final = frozenset({"id", "created_at", "updated_at"})
-MAX_SHOWN: Final = 200
 APPROVE: Final = {
     "approve": {
         "type": "boolean",
@@ -43,6 +42,7 @@ TURNED_OFF: Final = (
     "Changes over MCP are turned off on this server. Show the person what would be changed, and "
     "stop."
 )
+NOT_APPROVED: Final = "The person did not approve the change. Nothing was changed."
 PREPARE_AGAIN: Final = (
     "The confirmation token is not valid or has expired. Prepare the change again with "
     "prepare_api_write."
@@ -67,14 +67,16 @@ class WriteArguments(OperationArguments, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a change would do: the fields that differ, and the person whom it is about."""
+    """What a change would do: the fields that differ, the person, and the record in words."""
 
     difference: list[dict[str, Any]]
     person: Mapping[str, str] | None
+    words: Sequence[str]
+    has_balance: bool
 
     @property
     def rows(self) -> int:
-        return 1 if self.person is None else ROWS
+        return 1 + (self.person is not None) + self.has_balance
 
 
 def are_on() -> bool:
@@ -97,8 +99,9 @@ def refusal(operation: Operation, key: KeyPrincipal) -> OperationRefused | None:
     title="Prepare a change",
     description=(
         "Check one operation that changes records, such as createTimeOff, and read what it "
-        "would change. Nothing is changed yet. Show the person the difference, then send "
-        "confirmation_token to commit_api_write within five minutes."
+        "would change. Nothing is changed yet. Show the person the question: the change in words, "
+        "with what is left afterwards. Then send confirmation_token to commit_api_write within "
+        "five minutes."
     ),
     scope=SCOPE,
     output=lambda: an_object(
@@ -107,6 +110,7 @@ def refusal(operation: Operation, key: KeyPrincipal) -> OperationRefused | None:
             "expires_at": TEXT,
             "frozen_payload": PAYLOAD,
             "difference": {"type": "array", "items": CHANGE},
+            "question": TEXT,
             "person": PERSON,
         }
     ),
@@ -143,6 +147,7 @@ def prepare_api_write(
             "body": body,
         },
         "difference": found.difference,
+        "question": _describe_change(operation, frozen, found),
         "person": found.person,
     }
     # The mark by which the card tells our result from one that an API has written.
@@ -175,6 +180,9 @@ def commit_api_write(
 ) -> Facts:
     """A change that was committed before is not run again: its answer is repeated."""
     key = running.key_of(context)
+    # First: another token would not help.
+    if not are_on():
+        raise OperationRefused(TURNED_OFF, reason="write_mode_off")
     frozen = _read_token(confirmation_token, key)
     operation = EXPOSED[frozen.operation_id]
     _require_permission(operation, key)
@@ -190,7 +198,7 @@ def commit_api_write(
                 _ask_person(context, key, frozen, _describe_change(operation, frozen, found))
                 ended, is_repeated = _run_once(operation, call, frozen)
             if "declined" in ended:
-                raise Declined
+                raise Declined(NOT_APPROVED)
             rows.answered = 1
     value = {"operation_id": operation.id, "answer": ended["answer"], "is_repeated": is_repeated}
     return Facts(value, row_count=rows.answered)
@@ -221,10 +229,15 @@ def _preview_change(
     operation: Operation, call: CheckedCall, sent: Mapping[str, Any], present: OperationAnswer
 ) -> Preview:
     """What the change would do now; it is made and rolled back. Raises what a commit raises."""
+    before = present.body["data"]
+    row = change_words.find_request(call, before["id"]) if before else None
     with transaction.atomic():
         after = _run(operation, call)["data"]
+        changed_row = change_words.find_request(call, after["id"])
+        rows = [changed_row] if row is None else [changed_row, row]
+        changed = change_words.read_allowances(call, rows)
         transaction.set_rollback(True)
-    before = present.body["data"]
+    allowances = change_words.read_allowances(call, rows)
     fields = projections.parse_fields(operation.projection)
     old = projections.project_value(before, fields) if before else {}
     new = projections.project_value(after, fields)
@@ -235,7 +248,11 @@ def _preview_change(
     ]
     # Of what the answer does not have, the present value must not be shown either.
     difference += [{"field": name, "to": value} for name, value in sent.items() if name not in new]
-    return Preview(difference, _find_person(call, after))
+    person = _find_person(call, after)
+    name = f"{person['display_name']} ({person['id']})" if person else after["person_id"]
+    words = change_words.describe(row, changed_row, allowances, changed)
+    words = [f"Person: {change_words.format_value(name)}", *words]
+    return Preview(difference, person, words, has_balance=bool(allowances))
 
 
 def _run(operation: Operation, call: CheckedCall) -> Mapping[str, Any]:
@@ -261,42 +278,20 @@ def _find_person(call: CheckedCall, record: Mapping[str, Any]) -> Mapping[str, s
 def _describe_change(operation: Operation, frozen: PreparedWrite, found: Preview) -> str:
     """The change as a person reads it."""
     lines = ["Approve this change to HR records?", operation.summary]
-    if found.person is not None:
-        lines.append(
-            f"Person: {_format_value(found.person['display_name'])} ({found.person['id']})"
-        )
-    lines += [f"{_field_title(name)}: {_format_value(text)}" for name, text in frozen.path.items()]
-    for one in found.difference:
-        if one["field"] == "person_id" and found.person is not None:
-            continue
-        is_change = bool(frozen.path) and "from" in one
-        before = f"{_format_value(one['from'])} becomes " if is_change else ""
-        if before or one["to"] not in (None, False):
-            lines.append(f"{_field_title(one['field'])}: {before}{_format_value(one['to'])}")
-    return "\n".join(lines)
-
-
-def _field_title(name: str) -> str:
-    return name.replace("_", " ").capitalize()
-
-
-def _format_value(value: Any) -> str:
-    """A value on one line, so that no text of a record looks like another field."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    text = "nothing" if value is None else " ".join(str(value).split())
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+    lines += [f"Request: {change_words.format_value(key)}" for key in frozen.path.values()]
+    return "\n".join((*lines, *found.words))
 
 
 def _ask_person(context: ToolContext, key: KeyPrincipal, frozen: PreparedWrite, words: str) -> None:
     """Returns once a person has approved the change. Raises Declined, which ends the token."""
     try:
-        is_approved = context.ask_form("approval", words, APPROVE, ends=frozen.ends)["approve"]
+        filled = context.ask_form("approval", words, APPROVE, ends=frozen.ends, asks_once=True)
+        is_approved = filled["approve"]
     except Declined:
         is_approved = False
     if not is_approved:
         _run_idempotently(key, frozen, lambda: {"declined": True})
-        raise Declined
+        raise Declined(NOT_APPROVED)
 
 
 def _run_once(

@@ -20,6 +20,7 @@ from people.models.people import (
 from people.models.reference import ReferenceItem, ReferenceKind, WorkingPattern
 from people.models.time_off import (
     AbsenceStatus,
+    CategoryKind,
     EntryType,
     HolidayTreatment,
     LedgerEntry,
@@ -32,6 +33,7 @@ from people.models.units import OrgUnit, OrgUnitMembership, UnitRole, UnitType
 
 __all__ = [
     "AbsenceStatus",
+    "CategoryKind",
     "CustomField",
     "CustomFieldValue",
     "DataUse",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # The last day of each month that every year has: a leave year can begin on it.
 DAYS_OF_MONTHS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+# What AI clients are answered in place of the name of a category.
+UNNAMED: Final = "Absence"
 
 
 def days(label: "StrOrPromise", **more: Any) -> "models.DecimalField[Decimal, Decimal]":
@@ -39,6 +41,14 @@ class HolidayTreatment(models.TextChoices):
     INCLUDE = "include", _("Counted as a working day")
 
 
+class CategoryKind(models.TextChoices):
+    """What a category is, apart from its name."""
+
+    ALLOWANCE = "allowance", _("Taken from an allowance")
+    SICKNESS = "sickness", _("Sickness")
+    OTHER = "other", _("Taken from no allowance")
+
+
 class TimeOffCategory(Record):
     """A kind of absence. Its name may say something about a person's health."""
 
@@ -55,6 +65,15 @@ class TimeOffCategory(Record):
     )
     is_sickness = models.BooleanField(_("sickness"), default=False)
     is_discretionary = models.BooleanField(_("discretionary"), default=False)
+    is_named_to_ai = models.BooleanField(
+        _("named to AI clients"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "AI clients are answered the name. Of a category without an allowance, they are also "
+            "answered the absences. Not for sickness."
+        ),
+    )
     public_holidays = models.CharField(
         _("public holidays"),
         max_length=10,
@@ -74,6 +93,22 @@ class TimeOffCategory(Record):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        if self.is_named_to_ai and self.is_sickness:
+            message = _("A category of sickness is not named to AI clients.")
+            raise ValidationError({"is_named_to_ai": message})
+
+    @property
+    def kind(self) -> CategoryKind:
+        if self.is_sickness:
+            return CategoryKind.SICKNESS
+        return CategoryKind.ALLOWANCE if self.consumes_balance else CategoryKind.OTHER
+
+    @property
+    def name_for_ai(self) -> str:
+        """The name, if the organization allows it and it says nothing of a person's health."""
+        return self.name if self.is_named_to_ai and not self.is_sickness else UNNAMED
 
 
 class AbsenceStatus(models.TextChoices):

@@ -47,3 +47,13 @@ def test_a_change_that_cannot_be_is_refused(office: Office, other_office: Office
     with pytest.raises(RefusedChange, match="before the start"):
         employment.change(person, day, end_date=date(2024, 12, 31))
     assert not person.employment_history.exists()
+
+
+def test_a_second_record_of_a_day_is_not_added(office: Office) -> None:
+    """Two admins enter one at once: the check of the second form saw none."""
+    person, day = office.person(), date(2026, 2, 1)
+    employment.add(person, day, job_title="Lead")
+    with pytest.raises(RefusedChange, match="from 2026-02-01 on already: Lead") as refused:
+        employment.add(person, day, job_title="Led")
+    assert refused.value.field == "effective_from"
+    assert person.employment_history.get().job_title == person.job_title == "Lead"

@@ -20,6 +20,7 @@ from people.models import (
     PersonProfile,
     PublicHoliday,
     TimeOff,
+    TimeOffCategory,
     TimeOffSettings,
 )
 from tests.drivers.shown_forms import save
@@ -146,6 +147,19 @@ def test_employment_changes_by_a_record(browser: Client, office: Office) -> None
     said = send(browser, address, form | {"person": boss.pk, "manager": person.pk})
     assert "managed by somebody below them" in said
     assert EmploymentRecord.objects.get() == record
+
+
+def test_a_second_employment_record_of_a_day_is_refused(browser: Client, office: Office) -> None:
+    person = office.person()
+    address = page("employmentrecord", "add")
+    form = {"person": person.pk, "effective_from": "2026-02-01", "job_title": "Lead"}
+    send(browser, address, form)
+    said = send(browser, address, form | {"job_title": "Led"})
+    assert "has an employment record from 2026-02-01 on already: Lead." in said
+    assert "already exists" not in said
+    assert EmploymentRecord.objects.get().job_title == "Lead"
+    person.refresh_from_db()
+    assert person.job_title == "Lead"
 
 
 def test_a_change_before_later_records_names_them(browser: Client, office: Office) -> None:
@@ -316,6 +330,18 @@ def test_a_date_of_birth_is_from_1900_to_today(browser: Client, office: Office) 
         assert message in send(browser, address, {"date_of_birth": day})
     profile.refresh_from_db()
     assert profile.date_of_birth == date(1900, 1, 1)
+
+
+def test_a_category_of_sickness_cannot_be_named_to_ai_clients(
+    browser: Client, office: Office
+) -> None:
+    form = {"organization": office.organization.pk, "name": "Sick", "is_named_to_ai": "on"}
+    form |= {"allowance_days": "0", "carry_over_days": "0", "position": "0"}
+    form |= {"public_holidays": "exclude"}
+    said = send(browser, page("timeoffcategory", "add"), form | {"is_sickness": "on"})
+    assert "A category of sickness is not named to AI clients." in said
+    send(browser, page("timeoffcategory", "add"), form)
+    assert TimeOffCategory.objects.get(name="Sick").is_named_to_ai is True
 
 
 def test_a_category_in_use_is_not_deleted(browser: Client, office: Office) -> None:

@@ -34,6 +34,15 @@ class Answers:
         same = not self.verified or self.put.get(key) == digest(request)
         return self.by_key.get(key) if same else None
 
+    def is_unfit(self, key: str, request: InputRequest) -> bool:
+        """Return whether the client answered exactly this question with what does not fit it."""
+        is_answered = self.verified and key in self.by_key
+        return (
+            is_answered
+            and self.put.get(key) == digest(request)
+            and parse_answer(request, self.by_key[key]) is None
+        )
+
 
 NONE_YET: Final = Answers()
 

@@ -176,12 +176,14 @@ class ToolContext:
         *,
         optional: Sequence[str] = (),
         ends: float | None = None,
+        asks_once: bool = False,
     ) -> Mapping[str, Json]:
         """What the person filled into a form; raises Declined when they would not.
 
         `fields` are the properties of a flat object schema; all are required but the `optional`.
         The person reads how long the question can be answered; `ends`, in Unix time, is for a tool
-        that refuses answers from then on.
+        that refuses answers from then on. With `asks_once` an answer that does not fit the form is
+        a refusal; else the person is asked again.
         """
         schema = {
             "type": "object",
@@ -192,6 +194,8 @@ class ToolContext:
         request: dict[str, Json] = {"method": "elicitation/create", "params": params}
         if ends is not None:
             request["ends"] = ends
+        if asks_once and self.answers.is_unfit(key, request):
+            raise Declined
         answer = self.ask({key: request})[key]
         if answer["action"] != "accept":
             raise Declined

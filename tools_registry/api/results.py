@@ -15,11 +15,13 @@ class Facts:
     """A JSON value: one text block with 2-space indent, `structuredContent` where it may be.
 
     `row_count` counts the workspace's rows in it, for budgets and the audit row. `meta` is `_meta`.
+    With `is_compact` the text has no white space: lists of rows are half as long for a model.
     """
 
     value: Json
     row_count: int | None = None
     meta: Mapping[str, Json] = field(default_factory=dict)
+    is_compact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,5 +117,5 @@ class Declined(ToolFailure):
 
     kind = "declined"
 
-    def __init__(self) -> None:
-        super().__init__("The person declined to answer.", reason=self.kind)
+    def __init__(self, message: str = "The person declined to answer.") -> None:
+        super().__init__(message, reason=self.kind)

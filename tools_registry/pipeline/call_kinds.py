@@ -52,6 +52,9 @@ MAX_REASON_LENGTH: Final = 300
 MAX_ECHO_LENGTH: Final = 60
 # Errors that one answer names.
 MAX_EXPLAINED: Final = 10
+# The choices that the message of the validator lists, and those that ours does.
+MAX_SHORT_ENUM: Final = 3
+MAX_ENUM: Final = 30
 
 
 class ResultTooLarge(ToolFailure):
@@ -199,9 +202,11 @@ def _find_unmatched(
 
 
 def _explain_problem(schema: Schema, problem: Any) -> ValidationFailure:
-    surplus = isinstance(problem.kind, ErrorKind.AdditionalProperties)
-    if surplus and not problem.instance_path:
-        return _unknown(schema, problem.kind.unexpected)
+    if isinstance(problem.kind, ErrorKind.AdditionalProperties):
+        known = _declared_names(schema, problem.instance_path)
+        # Of an object inside, only the names say what was meant.
+        if known or not problem.instance_path:
+            return _unknown(known, problem.kind.unexpected, problem.instance_path)
     reason = _missing_day(problem) or _shorten_message(_message(schema, problem))
     steps = [str(step) for step in (*problem.instance_path, *_named_property(problem.kind))]
     return ValidationFailure(
@@ -214,6 +219,12 @@ def _message(schema: Schema, problem: Any) -> str:
     message = _name_choices(problem) or str(problem.message)
     if isinstance(problem.kind, ErrorKind.Required | ErrorKind.AdditionalProperties):
         return message  # names members, and no value
+    options = getattr(problem.kind, "options", ())
+    if MAX_SHORT_ENUM < len(options) <= MAX_ENUM:
+        # The validator's own message has the first of them only.
+        message = (
+            f"{dumps(problem.instance).decode()} is not one of {dumps(options).decode()[1:-1]}"
+        )
     if not has_secret_at(schema, list(problem.instance_path), problem.instance):
         return message
     value = dumps(problem.instance).decode()
@@ -237,8 +248,17 @@ def _missing_day(problem: Any) -> str:
     return missing_day_message(problem.instance) if is_format else ""
 
 
-def _unknown(schema: Schema, names: Sequence[str]) -> ValidationFailure:
-    known = sorted(schema.get("properties", {}))
+def _declared_names(schema: Schema, path: Sequence[str | int]) -> Sequence[str]:
+    """The names of the members that a schema declares for the object at a path."""
+    place = SchemaPlace.from_schema(schema)
+    for step in path:
+        place = place.member(step) if isinstance(step, str) else place.item(step)
+    return sorted(place.names)
+
+
+def _unknown(
+    known: Sequence[str], names: Sequence[str], path: Sequence[str | int]
+) -> ValidationFailure:
     each = []
     for name in names[:MAX_EXPLAINED]:
         close = get_close_matches(name[:MAX_ECHO_LENGTH], known, n=1)
@@ -246,7 +266,8 @@ def _unknown(schema: Schema, names: Sequence[str]) -> ValidationFailure:
         each.append(f"Unknown argument {quote_text(name[:MAX_ECHO_LENGTH])}{perhaps}.")
     each.append(f"Valid: {', '.join(known)}." if known else "It takes none.")
     reason = " ".join(each)
-    return ValidationFailure(reason, field=names[0][:MAX_REASON_LENGTH], reason=reason)
+    place = ".".join((*map(str, path), names[0]))
+    return ValidationFailure(reason, field=place[:MAX_REASON_LENGTH], reason=reason)
 
 
 def _shorten_message(message: str) -> str:
@@ -295,7 +316,7 @@ def _text_of_result(result: Result) -> str:
     if isinstance(result, Blocks):
         _require_size(len(dumps([result.content, result.structured])))
         return ""
-    text = dumps_indented(result.value)
+    text = dumps(result.value).decode() if result.is_compact else dumps_indented(result.value)
     if len(text.encode()) > settings.HALO_MAX_RESULT_BYTES:
         raise ResultTooLarge
     return text

@@ -3,7 +3,7 @@
 from typing import Final
 
 from oauth.principal import KeyKind
-from people import access, days
+from people import access, balances, days
 from people.api import answers, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
 from people.api.queries import PageQuery, UnitsQuery
@@ -21,13 +21,20 @@ def principal(call: CheckedCall) -> OperationAnswer:
     """What the key is; it needs no scope."""
     key, is_test = call.key, call.key.kind == KeyKind.TEST
     organization = find_organization(call)
+    today = days.today(organization)
+    year = balances.leave_year(balances.settings_of(organization.pk), today)
     data = {
         "organisation": {"id": str(call.organization_id)},
         "api_key": {"key_id": str(key.key_id), "scopes": list(key.scopes)},
         "environment": {"type": "sandbox" if is_test else "live", "sandbox": is_test},
         "actor": {"type": "api_key", "key_id": str(key.key_id)},
-        "today": days.today(organization).isoformat(),
+        "today": today.isoformat(),
         "time_zone": organization.time_zone,
+        "leave_year": {
+            "starts_on": year.starts_on.isoformat(),
+            "ends_on": year.ends_on.isoformat(),
+            "resets_on": year.resets_on.isoformat(),
+        },
     }
     return OperationAnswer({"data": data})
 
@@ -123,11 +130,16 @@ OPERATIONS: Final = (
             "actor": {"type": "api_key", "key_id": "0199b1f0-0000-7000-8000-000000000001"},
             "today": "2026-11-25",
             "time_zone": "Europe/Berlin",
+            "leave_year": {
+                "starts_on": "2026-01-01",
+                "ends_on": "2026-12-31",
+                "resets_on": "2027-01-01",
+            },
         },
         projection=(
             *("organisation.id", "api_key.key_id", "api_key.scopes"),
             *("environment.type", "environment.sandbox", "actor.type", "actor.key_id"),
-            *("today", "time_zone"),
+            *("today", "time_zone", "leave_year.starts_on", "leave_year.ends_on"),
         ),
     ),
     Operation(

@@ -55,6 +55,8 @@ def category(call: CheckedCall) -> OperationAnswer:
 CATEGORY_EXAMPLE: Final = {
     "id": "toc_3h",
     "name": "Annual leave",
+    "kind": "allowance",
+    "name_for_ai": "Absence",
     "allowance_days": 28.0,
     "is_discretionary": False,
     "carry_over": 5.0,
@@ -64,9 +66,17 @@ CATEGORY_EXAMPLE: Final = {
 }
 
 
-# The id is needed to request time off; the name may say something about somebody's health.
+# The id is needed to request time off; the name is what the organization allows.
 CATEGORY_PROJECTION: Final = (
-    *("id", "name=Absence", "allowance_days", "is_discretionary", "is_active", "order"),
+    *(
+        "id",
+        "name<-name_for_ai",
+        "kind",
+        "allowance_days",
+        "is_discretionary",
+        "is_active",
+        "order",
+    ),
 )
 
 

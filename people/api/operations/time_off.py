@@ -8,7 +8,7 @@ from django.db.models import Count, DateField, F, Prefetch, Q, QuerySet, Value
 from django.db.models.functions import Greatest
 from rest_framework import serializers
 
-from people import access, balances, calendars, days, time_off
+from people import access, balances, calendars, days, disclosure, time_off
 from people.api import answers, people_filters, time_off_shapes
 from people.api.errors import HrApiError
 from people.api.fields import Day, RecordKey, YesNo
@@ -44,6 +44,7 @@ from rest.serializers import StrictSerializer
 BY_START: Final = PageOrder("start_date", is_descending=True)
 # Whose an absence is, in words.
 OWNER: Final = ("person__department", "person__work_place")
+NEXT_FIRST: Final = PageOrder("start_date")
 
 
 class NewTimeOff(StrictSerializer):
@@ -81,11 +82,17 @@ class Declining(StrictSerializer):
     )
 
 
+def _list_absences(call: CheckedCall) -> QuerySet[TimeOff]:
+    """The absences of the organization; for AI clients those of which a balance tells too."""
+    rows = access.rows(TimeOff, call.organization_id)
+    return disclosure.limit_rows(rows) if call.is_for_ai else rows
+
+
 def list_requests(call: CheckedCall) -> OperationAnswer:
     query = call.query
-    rows = _filter_owners(access.rows(TimeOff, call.organization_id), call)
+    rows = _filter_owners(_list_absences(call), call)
     conditions: dict[str, Callable[[Any], Q]] = {
-        "status": lambda value: Q(status=STATUSES[value]),
+        "status": lambda value: Q(status__in=STATUSES[value]),
         "type": lambda value: Q(category__name=value),
         "from": _is_not_over,
         "to": lambda value: Q(start_date__lte=value),
@@ -97,7 +104,8 @@ def list_requests(call: CheckedCall) -> OperationAnswer:
     rows = rows.select_related("category", *OWNER)
     context = {"has_names": _has_names(call)}
     shape = time_off_shapes.ListedTimeOffSerializer
-    return answers.paginate(shape, rows, query, BY_START, context=context)
+    order = NEXT_FIRST if query.get("sort") == NEXT_FIRST.column else BY_START
+    return answers.paginate(shape, rows, query, order, context=context)
 
 
 def _is_not_over(day: date) -> Q:
@@ -144,6 +152,8 @@ def _names_people(call: CheckedCall) -> bool:
 
 def one(call: CheckedCall) -> OperationAnswer:
     row = access.row(TimeOff, call.organization_id, call.path["time_off_id"], "category")
+    if call.is_for_ai and not disclosure.is_disclosed(row.category):
+        raise access.RecordNotFound(TimeOff, row.pk)
     return answers.one(time_off_shapes.TimeOffSerializer, row)
 
 
@@ -153,7 +163,7 @@ def who_is_out(call: CheckedCall) -> OperationAnswer:
     is_employed = Q(person__end_date=None) | Q(
         person__end_date__gte=Greatest(F("start_date"), Value(first, DateField()))
     )
-    rows = _filter_owners(access.rows(TimeOff, call.organization_id), call).filter(
+    rows = _filter_owners(_list_absences(call), call).filter(
         _is_not_over(first), is_employed, status=AbsenceStatus.APPROVED, start_date__lte=last
     )
     totals = rows.aggregate(people=Count("person", distinct=True), absences=Count("pk"))
@@ -168,7 +178,7 @@ def who_is_out(call: CheckedCall) -> OperationAnswer:
         time_off_shapes.OutSerializer,
         rows,
         call.query,
-        PageOrder("start_date"),
+        NEXT_FIRST,
         context={"has_names": has_names},
         also={"totals": totals},
     )
@@ -216,6 +226,8 @@ def balances_of_people(call: CheckedCall) -> OperationAnswer:
 def _find_allowance(call: CheckedCall) -> TimeOffCategory:
     """The category of a query, else the first one that is taken from an allowance."""
     rows = access.rows(TimeOffCategory, call.organization_id).filter(consumes_balance=True)
+    if call.is_for_ai:
+        rows = rows.filter(is_sickness=False)
     if "category_id" in call.query:
         key, is_counted = call.query["category_id"], {"consumes_balance": True}
         found: TimeOffCategory = people_filters.find_referenced_row(
@@ -264,6 +276,8 @@ def balance(call: CheckedCall) -> OperationAnswer:
     # Leave years turn with the day of the organization, wherever the person works.
     on = call.query.get("on") or days.today(row.organization)
     found = balances.balance(row, on)
+    if call.is_for_ai:
+        found = disclosure.limit_balance(found)
     return OperationAnswer({"data": time_off_shapes.BalanceSerializer(found).data})
 
 
@@ -271,7 +285,8 @@ def ledger(call: CheckedCall) -> OperationAnswer:
     owner = access.row(Person, call.organization_id, call.path["person_id"])
     order = PageOrder("effective_date", is_descending=True)
     shape = time_off_shapes.LedgerSerializer
-    return answers.paginate(shape, owner.ledger.all(), call.query, order)
+    rows = disclosure.limit_rows(owner.ledger.all()) if call.is_for_ai else owner.ledger.all()
+    return answers.paginate(shape, rows, call.query, order)
 
 
 def create(call: CheckedCall) -> OperationAnswer:
@@ -418,12 +433,15 @@ PROJECTION: Final = (
     *("duration_minutes", "is_from_half_day", "is_to_half_day", "status_code", "status"),
     *("created_at", "updated_at"),
 )
-# Like absences, a balance has no category over MCP: no id, no name, no sickness.
-FIGURES: Final = ("base_allowance", "allowance", "approved", "pending", "remaining")
+# Over MCP a balance has no ids of categories, no names that the organization does not allow, no
+# sickness, and no sums: days of one allowance cannot be taken from another.
+FIGURES: Final = (
+    *("kind", "unit", "base_allowance", "allowance", "ledger.net", "approved", "pending"),
+    *("remaining", "remaining_before_pending"),
+)
 BALANCE_PROJECTION: Final = (
     *("person_id", "leave_year.starts_on", "leave_year.ends_on", "leave_year.resets_on"),
-    *(f"totals.{name}" for name in ("unit", "ledger_adjustment", *FIGURES)),
-    *(f"categories.{name}" for name in ("name=Absence", "unit", "ledger.net", *FIGURES)),
+    *(f"categories.{name}" for name in ("name<-name_for_ai", *FIGURES)),
     "calculated_at",
 )
 

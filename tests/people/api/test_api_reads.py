@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from people import employment, seeding
+from people import employment, seeding, time_off
 from people.api.operations import ALL
 from people.models import (
     CustomField,
@@ -162,7 +162,7 @@ def test_a_cursor_with_text_that_cannot_be_stored_is_refused(
         ("people", {"updated_since": "yesterday"}, "updated_since"),
         ("people", {"sort": "name"}, "sort"),
         ("people", {"tenant": "other"}, "tenant"),
-        ("time-off", {"status": "waiting"}, "status"),
+        ("time-off", {"status": "denied"}, "status"),
         ("time-off", {"from_": "1.6.2026"}, "from"),
         ("time-off", {"from_": "2026-06-02", "to": "2026-06-01"}, "to"),
         ("time-off", {"from_": "1969-12-31"}, "from"),
@@ -329,3 +329,45 @@ def test_a_public_holiday_says_whether_it_is_half_a_day(office: Office, program:
         ("2026-06-01", True),
         ("2026-06-05", False),
     ]
+
+
+def test_time_off_is_filtered_by_every_status_and_listed_from_the_next_on(
+    office: Office, program: Program
+) -> None:
+    person = office.person(manager=office.person())
+    rows = {}
+    for number, end in enumerate((None, time_off.approve, time_off.decline, time_off.cancel)):
+        day = date(2026, 6, 1) + timedelta(days=number)
+        row = office.leave_of(person, day, day)
+        if end is not None:
+            end(office.organization.pk, row.pk)
+        row.refresh_from_db()
+        rows[row.status] = row.pk
+
+    def list_ids(**query: str) -> list[str]:
+        return [one["id"] for one in program.get("time-off", **query).data]
+
+    for status in ("pending", "approved", "rejected", "cancelled"):
+        assert list_ids(status=status) == [rows[status]]
+    assert list_ids(status="declined") == [rows["rejected"]]
+    assert list_ids(status="pending_or_approved") == [rows["approved"], rows["pending"]]
+    assert list_ids(sort="start_date") == list(rows.values())
+    first = program.get("time-off", sort="start_date", limit="3").body["pagination"]["next_cursor"]
+    assert list_ids(sort="start_date", cursor=first) == [rows["cancelled"]]
+    wrong = program.get("time-off", status="denied")
+    assert (wrong.code, wrong.fields) == ("400 invalid_request", ["status"])
+    assert "declined, pending_approval" in wrong.error["details"][0]["issue"]
+    unknown = program.get("time-off", person_id="2b7v0c9x4k1m")
+    assert (unknown.code, unknown.fields) == ("400 invalid_request", ["person_id"])
+    said = unknown.error["details"][0]["issue"]
+    assert said == 'There is no person with the id "2b7v0c9x4k1m".'
+
+
+def test_the_hr_api_has_every_absence(office: Office, program: Program) -> None:
+    """Its callers may read categories: the limits of AI clients are not theirs."""
+    person, sick = office.person(), office.category("Sick", is_sickness=True)
+    row = office.leave_of(person, date(2026, 6, 1), date(2026, 6, 1), category=sick)
+    days = {"from_": "2026-06-01", "to": "2026-06-01"}
+    for path, query in (("time-off", {}), ("time-off/who-is-out", days)):
+        assert [one["id"] for one in program.get(path, **query).data] == [row.pk]
+    assert program.get(f"time-off/{row.pk}").data["type"] == "Sick"

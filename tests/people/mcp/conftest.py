@@ -26,5 +26,7 @@ def secretive(db: None) -> Program:  # noqa: ARG001  opens the database
     Document.objects.update(name=f"{CANARY}.pdf", url=f"https://{CANARY}.example/")
     TimeOff.objects.update(note=CANARY, response_note=CANARY)
     for number, row in enumerate(TimeOffCategory.objects.all()):
-        TimeOffCategory.objects.filter(pk=row.pk).update(name=f"{CANARY}{number}")
+        TimeOffCategory.objects.filter(pk=row.pk).update(
+            name=f"{CANARY}{number}", is_named_to_ai=False
+        )
     return Program(organization)

@@ -1,5 +1,6 @@
 """The tools of the HR endpoint: what they answer, and what they never do."""
 
+import json
 from datetime import date, timedelta
 from typing import Any
 
@@ -43,9 +44,9 @@ def test_absences_have_no_category(office: Office, mcp: McpClient) -> None:
     one = mcp.call("get_time_off", {"time_off_id": row.pk})
     balance = operation(mcp, "getPersonTimeOffBalance", {"person_id": person.pk})
     context = mcp.call("get_person_context", {"person_id": person.pk})
-    assert [each["id"] for each in listed.facts["data"]] == [leave.pk, row.pk]
-    assert {each["type"] for each in listed.facts["data"]} == {"Absence"}
-    assert one.facts["data"]["type"] == "Absence"
+    assert [each["id"] for each in listed.facts["data"]] == [leave.pk]
+    assert listed.facts["data"][0]["type"] == "Absence"
+    assert failure(one)["reason"] == "not_found"
     for reply in (listed, one, balance, context):
         text = reply.body.decode()
         for hidden in ("CANARY", sick.pk, office.leave.pk, "Leave", "sick_days"):
@@ -117,7 +118,8 @@ def test_a_person_has_context_as_far_as_the_key_reads(office: Office, mcp: McpCl
     found = mcp.call("get_person_context", {"person_id": person.pk}).facts
     assert found["person"]["id"] == found["employment"]["person_id"] == person.pk
     assert [one["id"] for one in found["upcoming_time_off"]] == [row.pk]
-    assert found["time_off_balance"]["totals"]["allowance"] == 28.0
+    (allowance,) = found["time_off_balance"]["categories"]
+    assert allowance["allowance"] == 28.0
     narrow = client(Program(office.organization, "people:read"))
     found = narrow.call("get_person_context", {"person_id": person.pk}).facts
     assert found["time_off_balance"] is found["upcoming_time_off"] is None
@@ -190,13 +192,15 @@ def test_unknown_foreign_and_malformed_ids_look_alike(other_office: Office, mcp:
         for person_id in (theirs, "2b7v0c9x4k1m", "' OR 1=1 --", "../me")
     ]
     assert [one.get("reason") for one in said] == ["not_found"] * 8
-    assert len({one["message"] for one in said}) == 1
-    said = [
-        failure(mcp.call("list_time_off", {"person_id": person_id}))
-        for person_id in (theirs, "2b7v0c9x4k1m", "' OR 1=1 --")
-    ]
-    assert [(one["field"], one["reason"]) for one in said] == [("person_id", "invalid_request")] * 3
-    assert len({one["message"] for one in said}) == 1
+    assert said[0]["message"] == (
+        f'There is no person with the id "{theirs}". Send an id that search_people answered, not a '
+        "name."
+    )
+    assert len({one["message"].partition('"')[0] for one in said}) == 1
+    for person_id in (theirs, "2b7v0c9x4k1m", "Ada Adler"):
+        refused = failure(mcp.call("list_time_off", {"person_id": person_id}))
+        assert (refused["reason"], refused["field"]) == ("invalid_request", "person_id")
+        assert f'"{person_id}". Send an id that search_people' in refused["message"]
 
 
 FAR = date(2031, 6, 2)
@@ -287,3 +291,74 @@ def test_no_tool_reads_anything_for_each_row(secretive: Program, settings: Any) 
                 assert len(mcp.call(tool, {"limit": limit}).facts["data"]) == limit
             counts.add(len(statements))
         assert len(counts) == 1
+
+
+def test_what_is_ahead_of_a_person_is_pending_or_approved_and_next_first(
+    office: Office, mcp: McpClient
+) -> None:
+    """Eight that were cancelled and one that was rejected do not hide the approved one."""
+    person = office.person(manager=office.person())
+    # A Monday after today.
+    today = timezone.localdate()
+    monday = today + timedelta(days=7 - today.weekday())
+    place = office.organization.pk
+
+    def book(number: int) -> TimeOff:
+        day = monday + timedelta(days=number % 5, weeks=number // 5)
+        return office.leave_of(person, day, day)
+
+    approved = book(0)
+    time_off.approve(place, approved.pk)
+    for number in range(1, 9):
+        time_off.cancel(place, book(number).pk)
+    time_off.decline(place, book(9).pk)
+    pending = [book(number) for number in (11, 10)]
+    found = mcp.call("get_person_context", {"person_id": person.pk}).facts
+    shown = [(one["id"], one["status_code"]) for one in found["upcoming_time_off"]]
+    assert shown == [
+        (approved.pk, "approved"),
+        (pending[1].pk, "pending"),
+        (pending[0].pk, "pending"),
+    ]
+    assert found["upcoming_time_off_has_more"] is False
+    for number in range(12, 20):
+        book(number)
+    found = mcp.call("get_person_context", {"person_id": person.pk}).facts
+    assert len(found["upcoming_time_off"]) == 10
+    assert found["upcoming_time_off"][0]["id"] == approved.pk
+    assert found["upcoming_time_off_has_more"] is True
+    narrow = client(Program(office.organization, "people:read"))
+    found = narrow.call("get_person_context", {"person_id": person.pk}).facts
+    assert found["upcoming_time_off_has_more"] is None
+
+
+def test_errors_name_the_choices_and_the_place_of_a_value(office: Office, mcp: McpClient) -> None:
+    kind = failure(mcp.call("list_reference", {"kind": "categories"}))
+    for name in tools.REFERENCE:
+        assert f'"{name}"' in kind["message"]
+    status = failure(mcp.call("list_time_off", {"status": "denied"}))
+    for name in ("declined", "rejected", "cancelled", "pending_or_approved"):
+        assert name in status["message"]
+    path = {"person_id": office.person().pk}
+    given = {"operation_id": "getPerson", "args": path}
+    misplaced = failure(mcp.call("call_api_operation", given))
+    assert misplaced["field"] == "args.person_id"
+    assert 'Unknown argument "person_id".' in misplaced["message"]
+    assert "pathParams, query" in misplaced["message"]
+    for tool, arguments, hint in (
+        ("get_person", {"person_id": "Ada Adler"}, "search_people"),
+        ("get_time_off", {"time_off_id": "vacation"}, "list_time_off"),
+    ):
+        message = failure(mcp.call(tool, arguments))["message"]
+        assert f'"{next(iter(arguments.values()))}"' in message
+        assert hint in message
+
+
+def test_the_text_of_a_result_has_no_white_space_between_values(
+    office: Office, mcp: McpClient
+) -> None:
+    office.person(first_name="Ada", last_name="Lovelace")
+    result = mcp.call("search_people").result
+    (block,) = result["content"]
+    assert json.loads(block["text"]) == result["structuredContent"]
+    assert block["text"] == json.dumps(result["structuredContent"], separators=(",", ":"))

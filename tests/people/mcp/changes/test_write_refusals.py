@@ -40,6 +40,8 @@ def test_writes_are_off_unless_the_mode_is_enabled(
     token = token_of(prepare(mcp, "createTimeOff", body))
     first = ask_for_approval(mcp, token)
     settings.HALO_HR_WRITE_MODE = mode
+    # Another token would not help.
+    assert reason(ask(mcp, "commit_api_write", {"confirmation_token": "x"})) == "write_mode_off"
     assert reason(prepare(mcp, "createTimeOff", body)) == "write_mode_off"
     assert reason(ask(mcp, "commit_api_write", {"confirmation_token": token})) == "write_mode_off"
     assert reason(answer_request(mcp, token, first, accept(approve=True))) == "write_mode_off"
@@ -130,7 +132,7 @@ def test_a_text_of_a_record_cannot_look_like_another_field(office: Office, mcp: 
     person = office.person(first_name="Ada\nLength: 1.0\r\nhttps://evil.example/x")
     first = ask_for_approval(mcp, token_of(prepare(mcp, "createTimeOff", booking(office, person))))
     lines = question(first).splitlines()
-    assert [line for line in lines if line.startswith("Length")] == ["Length: 5.0"]
+    assert [line for line in lines if line.startswith("Length")] == ["Length: 5 days"]
     assert "evil" not in question(first)
 
 
@@ -158,22 +160,25 @@ def test_the_budget_counts_what_was_shown(office: Office, mcp: McpClient, settin
         return budget.count_used(office.organization.pk)
 
     token = token_of(prepare(mcp, "createTimeOff", body))
-    assert count_used() == 2
+    # The record, the person and their balance.
+    assert count_used() == 3
     first = ask_for_approval(mcp, token)
-    assert count_used() == 4
-    settings.HALO_HR_DAILY_ROWS = 5
+    assert count_used() == 6
+    settings.HALO_HR_DAILY_ROWS = 8
     assert reason(answer_request(mcp, token, first, accept(approve=True))) == "rate_limited"
     assert not TimeOff.objects.exists()
     settings.HALO_HR_DAILY_ROWS = 500
     commit(mcp, token)
-    assert count_used() == 7
-    # A key that may not read people is not shown a name.
+    assert count_used() == 10
+    # A key that may not read people is not shown a name, and one that may not read time off no
+    # balance.
     narrow = client(Program(office.organization, "mcp:write", "time_off:write"), MODERN)
     other = prepare(
         narrow, "createTimeOff", body | {"start_date": "2026-06-09", "end_date": "2026-06-09"}
     )
     assert other.facts["person"] is None
-    assert count_used() == 8
+    assert "Left of" not in other.facts["question"]
+    assert count_used() == 11
 
 
 def test_audit_rows_keep_no_body_and_no_token(office: Office, mcp: McpClient) -> None:

@@ -55,12 +55,15 @@ def test_leave_is_booked_when_the_person_approves(office: Office, mcp: McpClient
     first = ask_for_approval(mcp, token_of(prepared))
     for words in (
         f"Person: Ada Lovelace ({person.pk})",
-        "Start date: 2026-06-01",
-        "End date: 2026-06-05",
-        "Length: 5.0",
-        f"Category id: {office.leave.pk}",
+        "Days: Monday 2026-06-01 to Friday 2026-06-05",
+        "Length: 5 days",
+        "Category: taken from an allowance of 28 days",
+        "Status: pending",
+        "28 of 28 days now, 23 afterwards. Pending requests are subtracted.",
     ):
         assert words in question(first)
+    # A model reads the same words before it shows them.
+    assert question(first).startswith(facts["question"])
     assert not TimeOff.objects.exists()
     done = answer_request(mcp, token_of(prepared), first, accept(approve=True)).facts
     row = TimeOff.objects.get()
@@ -73,7 +76,7 @@ def test_leave_is_booked_when_the_person_approves(office: Office, mcp: McpClient
 def test_a_change_shows_what_it_was_and_what_it_becomes(office: Office, mcp: McpClient) -> None:
     person = office.person(manager=office.person())
     row = office.leave_of(person, MONDAY, FRIDAY)
-    other = office.category("CANARY sickness")
+    other = office.category("CANARY moving")
     body = {"end_date": "2026-06-03", "category_id": other.pk}
     prepared = prepare(mcp, "updateTimeOff", body, time_off_id=row.pk)
     differences = {one["field"]: one for one in prepared.facts["difference"]}
@@ -86,15 +89,81 @@ def test_a_change_shows_what_it_was_and_what_it_becomes(office: Office, mcp: Mcp
     # The present category of a record is in no answer.
     assert differences["category_id"] == {"field": "category_id", "to": other.pk}
     first = ask_for_approval(mcp, token_of(prepared))
-    assert "End date: 2026-06-05 becomes 2026-06-03" in question(first)
+    for words in (
+        "to Friday 2026-06-05 becomes Monday 2026-06-01 to Wednesday 2026-06-03",
+        "Length: 5 days becomes 3 days",
+        "Category: taken from an allowance of 28 days becomes taken from no allowance",
+        "23 of 28 days now, 28 afterwards.",
+    ):
+        assert words in question(first)
     for reply in (prepared, first):
         assert office.leave.pk.encode() not in reply.body
         assert b"CANARY" not in reply.body
     answer_request(mcp, token_of(prepared), first, accept(approve=True))
     row.refresh_from_db()
     assert (row.end_date, row.category_id) == (date(2026, 6, 3), other.pk)
-    cancelled = commit(mcp, token_of(prepare(mcp, "cancelTimeOff", time_off_id=row.pk)))
-    assert cancelled.facts["answer"]["data"]["status_code"] == "cancelled"
+
+
+LEFT = "23.5 of 28 days now, 28 afterwards. Pending requests are subtracted."
+
+
+def test_a_cancelled_request_is_asked_about_in_whole(office: Office, mcp: McpClient) -> None:
+    office.leave.is_named_to_ai = True
+    office.leave.save()
+    person = office.person(last_name="Lovelace\u202e", manager=office.person())
+    row = office.leave_of(person, MONDAY, FRIDAY, is_to_half_day=True)
+    first = ask_for_approval(mcp, token_of(prepare(mcp, "cancelTimeOff", time_off_id=row.pk)))
+    assert question(first).splitlines()[:9] == [
+        "Approve this change to HR records?",
+        "Cancel a pending request.",
+        f"Request: {row.pk}",
+        f"Person: Ada Lovelace ({person.pk})",
+        "Days: Monday 2026-06-01 to Friday 2026-06-05, half of the last day",
+        "Length: 4.5 days",
+        "Category: Leave, taken from an allowance of 28 days",
+        "Status: pending becomes cancelled",
+        f"Left of Leave, 2026-01-01 to 2026-12-31: {LEFT}",
+    ]
+    row.refresh_from_db()
+    assert row.status == "pending"
+
+
+def test_a_question_says_what_a_booking_exceeds_and_that_days_are_long_past(
+    office: Office, mcp: McpClient
+) -> None:
+    person = office.person()
+    first = ask_for_approval(
+        mcp,
+        token_of(
+            prepare(
+                mcp,
+                "createTimeOff",
+                # 5 January to 13 February 2026: six weeks.
+                booking(office, person, start_date="2026-01-05", end_date="2026-02-13"),
+            )
+        ),
+    )
+    assert "28 of 28 days now, -2 afterwards." in question(first)
+    assert "More is taken than there is." in question(first)
+    sick = office.category("CANARY flu", is_sickness=True)
+    # Monday 28 December 2020 to Friday 1 January 2021.
+    days = {"start_date": "2020-12-28", "end_date": "2021-01-01"}
+    body = booking(office, person, category_id=sick.pk, **days)
+    first = ask_for_approval(mcp, token_of(prepare(mcp, "createTimeOff", body)))
+    for words in (
+        "Category: sickness\n",
+        "No allowance changes.",
+        "These days are in a leave year that has ended.",
+    ):
+        assert words in question(first)
+    body["category_id"] = office.leave.pk
+    first = ask_for_approval(mcp, token_of(prepare(mcp, "createTimeOff", body)))
+    # Monday to Thursday in one year, Friday in the next.
+    for words in (
+        "2020-01-01 to 2020-12-31: 28 of 28 days now, 24 afterwards.",
+        "2021-01-01 to 2021-12-31: 28 of 28 days now, 27 afterwards.",
+    ):
+        assert words in question(first)
 
 
 @pytest.mark.parametrize("answer", [DECLINE, {"action": "cancel"}, accept(approve=False)], ids=str)
@@ -102,18 +171,34 @@ def test_nothing_is_changed_without_an_approval(
     office: Office, mcp: McpClient, answer: Any
 ) -> None:
     token = token_of(prepare(mcp, "createTimeOff", booking(office, office.person())))
-    assert reason(commit(mcp, token, answer)) == "declined"
+    refused = failure(commit(mcp, token, answer))
+    assert refused["reason"] == "declined"
+    assert refused["message"] == "The person did not approve the change. Nothing was changed."
     # The token has ended: the person is not asked again.
     assert reason(ask(mcp, "commit_api_write", {"confirmation_token": token})) == "declined"
     assert not TimeOff.objects.exists()
 
 
-def test_an_answer_that_does_not_fit_approves_nothing(office: Office, mcp: McpClient) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [accept(), accept(approve="yes"), accept(approve=1), {"action": "accept"}, {}, "yes", None, []],
+    ids=str,
+)
+def test_an_answer_that_is_no_clear_yes_is_a_no_and_is_asked_for_once(
+    office: Office, mcp: McpClient, answer: Any
+) -> None:
     token = token_of(prepare(mcp, "createTimeOff", booking(office, office.person())))
-    for answer in (accept(), accept(approve="yes"), {"action": "accept"}, "yes", None, []):
-        reply = answer_request(mcp, token, ask_for_approval(mcp, token), answer)
-        assert "error" in reply.json or reply.result["resultType"] == "input_required"
-    # Neither does an answer to a question that was not asked.
+    refused = failure(answer_request(mcp, token, ask_for_approval(mcp, token), answer))
+    assert refused["reason"] == "declined"
+    assert refused["message"] == "The person did not approve the change. Nothing was changed."
+    assert reason(ask(mcp, "commit_api_write", {"confirmation_token": token})) == "declined"
+    assert not TimeOff.objects.exists()
+
+
+def test_an_answer_to_a_question_that_was_not_asked_approves_nothing(
+    office: Office, mcp: McpClient
+) -> None:
+    token = token_of(prepare(mcp, "createTimeOff", booking(office, office.person())))
     given = {"confirmation_token": token}
     first = ask(mcp, "commit_api_write", given, inputResponses={"approval": accept(approve=True)})
     assert first.result["resultType"] == "input_required"

@@ -1,0 +1,176 @@
+"""Requests are counted again when the holidays of their days change; both lengths are kept."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+import time_machine
+from django.test import Client
+
+from foundation.admin_urls import page_url
+from people import employment, time_off
+from people.models import HolidayCalendar, Person, PublicHoliday, TimeOff
+from tests.drivers.shown_forms import save
+from tests.people.conftest import Office
+from workspace.models import Membership, Role, User
+
+MONDAY, FRIDAY = date(2026, 6, 8), date(2026, 6, 12)
+WEDNESDAY = date(2026, 6, 10)
+
+
+@pytest.fixture(autouse=True)
+def _today() -> Any:
+    with time_machine.travel("2026-06-01T12:00:00Z", tick=False):
+        yield
+
+
+@pytest.fixture
+def browser(office: Office) -> Client:
+    user = User.objects.create_user("admin@office.example", name="Admin")
+    Membership.objects.create(user=user, organization=office.organization, role=Role.ADMIN)
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+@pytest.fixture
+def berlin(office: Office) -> HolidayCalendar:
+    return office.calendar("Berlin", country_code="DE", is_default=True)
+
+
+@pytest.fixture
+def lisbon(office: Office) -> HolidayCalendar:
+    return office.calendar("Lisbon", country_code="PT", region="11")
+
+
+def page(model: str, name: str, *args: object) -> str:
+    return page_url(f"people_{model}_{name}", *args)
+
+
+def length(row: TimeOff) -> tuple[float, int, int]:
+    """The days, the minutes and the version of a request."""
+    row.refresh_from_db()
+    return float(row.amount_days), row.amount_minutes, row.version
+
+
+def history(browser: Client, row: TimeOff) -> str:
+    return browser.get(page("timeoff", "history", row.pk)).content.decode()
+
+
+def test_a_holiday_gives_a_day_back_and_takes_it_again(
+    office: Office, browser: Client, berlin: HolidayCalendar, lisbon: HolidayCalendar
+) -> None:
+    here, there = office.person(), office.person(holiday_calendar=lisbon)
+    ours, theirs = (office.leave_of(one, MONDAY, FRIDAY) for one in (here, there))
+    before = office.leave_of(here, date(2026, 6, 3), date(2026, 6, 3))
+    form = {"organization": office.organization.pk, "calendar": berlin.pk, "name": "Founding day"}
+    answer = save(browser, page("publicholiday", "add"), form | {"date": "2026-06-10"}, follow=True)
+    assert "1 request was counted again" in answer.content.decode()
+    # Five days less the Wednesday, in Berlin alone.
+    assert length(ours) == (4.0, 1920, 2)
+    assert length(theirs) == (5.0, 2400, 1)
+    said = history(browser, ours)
+    assert "The length changed from 5 to 4 days" in said
+    assert "Founding day" in said
+    holiday = PublicHoliday.objects.get()
+    changed = form | {"date": "2026-06-03"}
+    save(browser, page("publicholiday", "change", holiday.pk), changed, follow=True)
+    assert length(ours)[0] == 5.0
+    assert length(before)[0] == 0.0
+    half = changed | {"is_half_day": "on"}
+    save(browser, page("publicholiday", "change", holiday.pk), half, follow=True)
+    assert length(before)[0] == 0.5
+    browser.post(page("publicholiday", "delete", holiday.pk), {"post": "yes"})
+    assert length(before)[0] == 1.0
+    assert "The length changed from 0.5 to 1 days: deleted holidays" in history(browser, before)
+
+
+def test_several_deleted_holidays_are_given_back_together(
+    office: Office, browser: Client, berlin: HolidayCalendar
+) -> None:
+    for day in (MONDAY, WEDNESDAY):
+        office.holiday(day, berlin)
+    row = office.leave_of(office.person(), MONDAY, FRIDAY)
+    assert length(row)[0] == 3.0
+    chosen = [one.pk for one in PublicHoliday.objects.all()]
+    form = {"action": "delete_selected", "_selected_action": chosen, "post": "yes"}
+    browser.post(page("publicholiday", "changelist"), form)
+    assert not PublicHoliday.objects.exists()
+    assert length(row)[0] == 5.0
+
+
+def test_days_that_a_calendar_is_filled_with_are_given_back(
+    office: Office, browser: Client, lisbon: HolidayCalendar
+) -> None:
+    row = office.leave_of(office.person(holiday_calendar=lisbon), MONDAY, FRIDAY)
+    form = {"action": "fill", "_selected_action": [lisbon.pk], "add": "Add"}
+    form |= {"first_year": "2026", "last_year": "2026", "day": ["2026-06-10"]}
+    browser.post(page("holidaycalendar", "changelist"), form)
+    assert length(row)[0] == 4.0
+
+
+@pytest.mark.usefixtures("berlin")
+def test_another_calendar_of_a_place_or_of_all_counts_requests_again(
+    office: Office, browser: Client, lisbon: HolidayCalendar
+) -> None:
+    office.holiday(WEDNESDAY, lisbon)
+    place = office.place("House")
+    at_the_place = office.leave_of(office.person(work_place=place), MONDAY, FRIDAY)
+    elsewhere = office.leave_of(office.person(), MONDAY, FRIDAY)
+    form = {"kind": "wp", "label": "House", "position": "0", "holiday_calendar": lisbon.pk}
+    save(browser, page("referenceitem", "change", place.pk), form, follow=True)
+    assert (length(at_the_place)[0], length(elsewhere)[0]) == (4.0, 5.0)
+    chosen = {"action": "make_default", "_selected_action": [lisbon.pk]}
+    browser.post(page("holidaycalendar", "changelist"), chosen)
+    assert (length(at_the_place)[0], length(elsewhere)[0]) == (4.0, 4.0)
+    assert "Lisbon became the default holiday calendar" in history(browser, elsewhere)
+
+
+def test_what_has_ended_and_years_that_have_ended_stay_as_they_were(
+    office: Office, other_office: Office, browser: Client, berlin: HolidayCalendar
+) -> None:
+    person = office.person(manager=office.person())
+    declined = office.leave_of(person, MONDAY, FRIDAY)
+    time_off.decline(office.organization.pk, declined.pk)
+    last_year = office.leave_of(person, date(2025, 12, 1), date(2025, 12, 5))
+    theirs = other_office.leave_of(other_office.person(), MONDAY, FRIDAY)
+    own = {"organization": office.organization.pk, "calendar": berlin.pk, "name": "Day"}
+    for day in ("2026-06-10", "2025-12-03"):
+        save(browser, page("publicholiday", "add"), own | {"date": day}, follow=True)
+    for row in (declined, last_year, theirs):
+        assert length(row)[0] == 5.0
+
+
+def test_each_day_counts_by_the_working_week_that_the_person_has_on_it(office: Office) -> None:
+    """Full time until Tuesday 9 June, four days a week without Fridays from Wednesday on."""
+    full, four = office.pattern("Full", friday=480), office.pattern("Four", friday=0)
+    person = office.person()
+    employment.change(person, date(2025, 1, 1), working_pattern=full)
+    with time_machine.travel("2026-06-11T12:00:00Z", tick=False):
+        employment.change(person, WEDNESDAY, working_pattern=four)
+    person = Person.objects.get(pk=person.pk)
+    # The Friday before is worked, the Friday after is not: 5 to 12 June are 5 working days.
+    row = office.leave_of(person, date(2026, 6, 5), FRIDAY)
+    assert length(row)[:2] == (5.0, 2400)
+    halves = {"is_from_half_day": True, "is_to_half_day": True}
+    row = office.leave_of(person, date(2026, 5, 29), date(2026, 6, 1), **halves)
+    assert length(row)[0] == 1.0
+    # Before the first record of employment the week is that of the first one.
+    assert length(office.leave_of(person, date(2024, 6, 7), date(2024, 6, 7)))[0] == 1.0
+
+
+def test_a_change_of_the_working_week_counts_what_is_booked_again(
+    office: Office, browser: Client
+) -> None:
+    full, three = office.pattern("Full", friday=480), office.pattern("Three", thursday=0)
+    person = office.person()
+    employment.change(person, date(2025, 1, 1), working_pattern=full)
+    person = Person.objects.get(pk=person.pk)
+    may = office.leave_of(person, date(2026, 5, 4), date(2026, 5, 8))
+    october = office.leave_of(person, date(2026, 10, 5), date(2026, 10, 9))
+    form = {"person": person.pk, "effective_from": "2026-06-01", "working_pattern": three.pk}
+    save(browser, page("employmentrecord", "add"), form, follow=True)
+    # Monday to Friday in May; Monday, Tuesday and Wednesday in October.
+    assert (length(may)[0], length(october)[0]) == (5.0, 3.0)
+    said = history(browser, october)
+    assert "The length changed from 5 to 3 days: employment changed from 2026-06-01 on." in said
