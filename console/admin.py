@@ -48,6 +48,16 @@ class PeopleAdmin(UserAdmin):
     fieldsets = (*UserAdmin.fieldsets, (_("Sign-in"), {"fields": ("sign_in",)}))
     readonly_fields = (*UserAdmin.readonly_fields, "sign_in")
 
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Leaves out the password, which has a button, for those who may not change it."""
+        found = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return found
+        return [
+            (title, {**more, "fields": [name for name in more["fields"] if name != "password"]})
+            for title, more in found
+        ]
+
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **more: Any
     ) -> Any:
@@ -57,7 +67,7 @@ class PeopleAdmin(UserAdmin):
             person.sign_in_facts = sign_in_status.describe(person, self.reach(request, "view"))
         return super().render_change_form(request, context, *args, **more)
 
-    @admin.display(description=_("Can this person sign in?"))
+    @admin.display(description=_("sign-in"))
     def sign_in(self, person: User) -> SafeString | str:
         return getattr(person, "sign_in_facts", "")
 

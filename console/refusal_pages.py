@@ -18,7 +18,6 @@ from console.account.accounts import PATH
 from console.page_notices import MAX_ADMINS
 from oauth.consent import consent_page, decisions
 from oauth.endpoints import replies
-from oauth.models import AuthorizationRequest
 from workspace.administration.access import list_admins
 from workspace.models import ACTIVE_MEMBERSHIP, User
 
@@ -71,9 +70,9 @@ def show_refused_form(request: HttpRequest) -> HttpResponse:
     if request.path == reverse("oauth_consent"):
         # This may be an attempt to approve a client in another user's name.
         record.security_event("consent_csrf", address=replies.address_of(request))
-        asked = _find_consent_of_another(request)
-        if asked is not None:
-            return _show_another_account(request, asked)
+        address = _find_consent_of_another(request)
+        if address:
+            return _show_another_account(request, address)
     page = _find_page_of_form(request)
     user = getattr(request, "user", None)
     if isinstance(user, User):
@@ -92,7 +91,7 @@ def show_refused_form(request: HttpRequest) -> HttpResponse:
     return _render_form_page(request, heading, words, page)
 
 
-def _show_another_account(request: HttpRequest, asked: AuthorizationRequest) -> HttpResponse:
+def _show_another_account(request: HttpRequest, address: str) -> HttpResponse:
     words = _(
         "The client asked while another account was signed in in this browser. You are signed in "
         "as %(email)s now. Continue with this account to see what the client requests of it."
@@ -101,7 +100,7 @@ def _show_another_account(request: HttpRequest, asked: AuthorizationRequest) -> 
         request,
         _("You are signed in with another account"),
         words % {"email": getattr(request.user, "email", "")},
-        consent_page.same_request(asked),
+        address,
         _("Continue as %(email)s") % {"email": getattr(request.user, "email", "")},
     )
 
@@ -118,16 +117,15 @@ def _render_form_page(
     return render(request, "403_csrf.html", context, status=HTTPStatus.FORBIDDEN)
 
 
-def _find_consent_of_another(request: HttpRequest) -> AuthorizationRequest | None:
-    """The open request of a form that another account was shown."""
+def _find_consent_of_another(request: HttpRequest) -> str:
+    """The address at which the open request of another account is shown to this one, if it is."""
     user = getattr(request, "user", None)
     try:
         key = UUID(request.POST.get("request", ""))
     except ValueError:
-        return None
-    if not isinstance(user, User):
-        return None
-    return decisions.find_open_of_another(key, user)
+        return ""
+    asked = decisions.find_open_of_another(key, user) if isinstance(user, User) else None
+    return "" if asked is None else consent_page.same_request(asked)
 
 
 def _find_page_of_form(request: HttpRequest) -> str:

@@ -94,9 +94,9 @@ class UserAdmin(PublishingAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
     list_display = ("email", "name", "is_active", "is_staff", "last_login")
     list_filter = ("is_active", "is_staff", "is_superuser")
     search_fields = ("email", "name")
-    readonly_fields = ("last_login", "date_joined")
+    readonly_fields: ClassVar[Any] = ("last_login", "date_joined")
     inlines: ClassVar[Any] = [MembershipInline]
-    fieldsets = (
+    fieldsets: ClassVar[Any] = (
         (None, {"fields": ("email", "name", "password")}),
         (_("Access"), {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
         (_("Dates"), {"fields": ("last_login", "date_joined")}),
@@ -214,8 +214,8 @@ class OrganizationAdmin(PublishingAdmin):
 @admin.register(Membership)
 class MembershipAdmin(PublishingAdmin):
     organization_lookup = "organization"
-    list_display = ("user", "organization", "role", "created_at")
-    list_filter = ("role", "organization")
+    list_display: ClassVar[Any] = ("user", "organization", "role", "created_at")
+    list_filter: ClassVar[Any] = ("role", "organization")
     list_select_related = ("user", "organization")
     search_fields = ("user__email", "organization__name")
     autocomplete_fields = ("user", "organization")

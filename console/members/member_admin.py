@@ -40,7 +40,8 @@ class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]
         if "gives_up" not in self.fields or role is None:
             return cleaned
         if _is_lower(role, self.initial["role"]) and not self.cleaned_data["gives_up"]:
-            raise ValidationError({"gives_up": str(self.fields["gives_up"].help_text)})
+            message = _("You chose a lower role for yourself. Tick this to confirm it.")
+            raise ValidationError({"gives_up": message})
         return cleaned
 
 
@@ -226,7 +227,7 @@ class MemberAdmin(MembershipAdmin):
 
 def _may_still_enter(request: HttpRequest) -> bool:
     """Returns whether the visitor may open the admin after a change of their own membership."""
-    return may_enter(User.objects.get(pk=request.user.pk))
+    return may_enter(User.objects.get(email=request.user.get_username()))
 
 
 def _is_lower(role: str, before: str) -> bool:

@@ -6,20 +6,20 @@ from typing import Any, Final
 from uuid import UUID
 
 from allauth.mfa.models import Authenticator
-from django.db.models import Sum
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from audit.models import SecurityEvent
+from audit import usage
 from foundation.links import link
 from workspace.administration.access import Reach
 from workspace.administration.times import time_tag
 from workspace.models import User
 
 FAILURES_OF: Final = timedelta(days=1)
+BREAK: Final = mark_safe("<br>")
 
 
 def describe(person: User, reach: Reach) -> SafeString:
@@ -27,8 +27,7 @@ def describe(person: User, reach: Reach) -> SafeString:
 
     Of memberships, only those in the organizations of `reach` are named.
     """
-    lines = format_html_join("", "<li>{}</li>", ((line,) for line in _list_facts(person, reach)))
-    return format_html("<ul>{}</ul>", lines)
+    return format_html_join(BREAK, "{}", ((line,) for line in _list_facts(person, reach)))
 
 
 def _list_facts(person: User, reach: Reach) -> Iterator[Any]:
@@ -66,12 +65,7 @@ def _describe_second_step(person: User) -> Iterator[Any]:
         yield format_html("{}: {} {}", row.get_type_display(), _("last used"), used)
     address = f"{reverse('admin:mfa_authenticator_changelist')}?q={person.email}"
     yield link(address, _("Reset two-step verification"))
-    events = SecurityEvent.objects.filter(
-        kind="second_step_failed",
-        user_id=str(person.pk),
-        last_at__gte=timezone.now() - FAILURES_OF,
-    )
-    failures = events.aggregate(total=Sum("count"))["total"] or 0
+    failures = usage.count_failed_second_steps(str(person.pk), timezone.now() - FAILURES_OF)
     if failures:
         text = _("%(n)d incorrect codes or passkeys in the last 24 hours, after a right password.")
         yield text % {"n": failures}

@@ -235,7 +235,7 @@ def test_two_super_admins_who_demote_each_other_at_once_leave_one(grant: Grant) 
         (browser_of(second), membership(grant.user)),
     ]
     both_may = Barrier(2, timeout=1)
-    may = workspace_admin._may_regrade
+    may = workspace_admin.may_regrade
 
     def may_then_wait(request: Any, row: Any) -> bool:
         allowed = may(request, row)
@@ -253,7 +253,7 @@ def test_two_super_admins_who_demote_each_other_at_once_leave_one(grant: Grant) 
             connection.close()
 
     with (
-        patch.object(workspace_admin, "_may_regrade", may_then_wait),
+        patch.object(workspace_admin, "may_regrade", may_then_wait),
         ThreadPoolExecutor(2) as pool,
     ):
         statuses = sorted(pool.map(demote, pairs))

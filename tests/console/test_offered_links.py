@@ -7,6 +7,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from django.test import Client as Http
 
+from foundation.admin_urls import row_url
 from tests.drivers import project_rows
 from workspace import organizations
 from workspace.models import Organization, Role, User
@@ -58,4 +59,13 @@ def test_every_link_within_two_clicks_of_home_opens(acme: Organization, role: st
         seen.update(found)
     assert "/connections" in seen
     for address in found:
+        assert browser.get(address, follow=True).status_code == 200, address
+
+
+def test_the_page_of_a_colleague_offers_nothing_that_is_refused(acme: Organization) -> None:
+    browser = sign_in(acme, "admin")
+    colleague = User.objects.get(email="owner@acme.example")
+    links = set(links_of(browser, row_url(colleague)))
+    assert links
+    for address in links:
         assert browser.get(address, follow=True).status_code == 200, address
