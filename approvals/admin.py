@@ -1,4 +1,4 @@
-"""Requests for approval in the admin: an admin reads one in full, then approves or declines it."""
+"""Requests for approval in the admin: an admin reads one in full, then approves or rejects it."""
 
 import json
 import re
@@ -198,9 +198,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     def _confirm_page(self, request: HttpRequest, row: ApprovalRequest, word: str) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "title": _("Approve this request?")
-            if word == "approve"
-            else _("Decline this request?"),
+            "title": _("Approve this request?") if word == "approve" else _("Reject this request?"),
             "opts": self.opts,
             "row": row,
             "word": word,

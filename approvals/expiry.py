@@ -10,6 +10,7 @@ from django.utils import timezone
 from approvals import delivery, requesters
 from approvals.models import ApprovalRequest, ApprovalStatus, ExecutionState
 from tools_registry.pipeline import gate, surfaces
+from workspace.models import Membership
 
 # Much longer than the deadline of a vendor call: a process that has not finished by then is dead.
 MAX_EXECUTION: Final = timedelta(minutes=5)
@@ -63,7 +64,7 @@ def settle(rows: QuerySet[ApprovalRequest]) -> int:
 def end_with_requesters(rows: QuerySet[ApprovalRequest]) -> int:
     """Declines those that wait and whose connection has ended for good; returns how many.
 
-    A suspended organization keeps its requests: its connections work again afterwards.
+    A suspended organization or member keeps its requests: its connections work again afterwards.
     """
     waiting = rows.filter(status=ApprovalStatus.PENDING, organization__suspended_at=None).order_by()
     ended = 0
@@ -72,9 +73,19 @@ def end_with_requesters(rows: QuerySet[ApprovalRequest]) -> int:
     ).distinct():
         of_one = waiting.filter(surface=surface_name, authorization_id=authorization_id)
         row, surface = of_one.first(), surfaces.find(surface_name)
-        if row is not None and surface is not None and requesters.find(row, surface) is None:
+        if row is None or surface is None or _is_suspended(row):
+            continue
+        if requesters.find(row, surface) is None:
             ended += _end(of_one, **LEFT)
     return ended
+
+
+def _is_suspended(row: ApprovalRequest) -> bool:
+    suspended = Membership.objects.filter(
+        organization=row.organization_id, suspended_at__isnull=False
+    )
+    # As text: the id of an erased person is none.
+    return row.user_id in set(map(str, suspended.values_list("user", flat=True)))
 
 
 def _end(rows: QuerySet[ApprovalRequest], **columns: Any) -> int:

@@ -7,6 +7,7 @@ so that no requester can hide a value by its name. The rules of the surface find
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,6 +24,8 @@ MASK: Final = "*** (text, {count} characters)"
 # Longer texts could say anything: nobody approves what they cannot read.
 MAX_MASKED: Final = 200
 MAX_ALL_MASKED: Final = 1_000
+# A text that looks as another value does: an id "007" is sent as text.
+LIKE_ANOTHER_TYPE: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 UNDECLARED: Final = "  (a name that is not in the API's description)"
 
 
@@ -46,13 +49,19 @@ class MaskedArguments:
         return _child_pointer("", name) not in self.undeclared
 
     def text(self, name: str) -> str:
-        """Returns the value of an argument as text, with undeclared names marked."""
+        """Returns the value of an argument as text, with undeclared names marked.
+
+        A text that reads like a number, a boolean or null is in quotation marks.
+        """
         value = self.values[name]
-        return (
-            value
-            if isinstance(value, str)
-            else "\n".join(self._lines(value, _child_pointer("", name)))
-        )
+        if isinstance(value, str) and not LIKE_ANOTHER_TYPE.fullmatch(value):
+            return value
+        return "\n".join(self._lines(value, _child_pointer("", name)))
+
+    def line(self, name: str) -> str:
+        """Returns the value of an argument as JSON on one line: numbers as numbers."""
+        lines = self._lines(self.values[name], _child_pointer("", name))
+        return " ".join(line.strip() for line in lines)
 
     def full_text(self) -> str:
         """Returns all arguments as JSON, with every character beyond ASCII escaped."""

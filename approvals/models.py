@@ -18,7 +18,7 @@ class ApprovalStatus(models.TextChoices):
     DONE = "done", _("Done")
     FAILED = "failed", _("Failed")
     UNKNOWN = "unknown", _("Unknown: check with the vendor")
-    DECLINED = "declined", _("Declined")
+    DECLINED = "declined", _("Rejected")
     EXPIRED = "expired", _("Expired")
 
 
@@ -135,7 +135,7 @@ class ApprovalRequest(models.Model):
         verbose_name_plural = _("approval requests")
         ordering = ("-id",)
         default_permissions = ("view",)
-        permissions = [("decide_approvalrequest", "Can approve or decline approval requests")]
+        permissions = [("decide_approvalrequest", "Can approve or reject approval requests")]
         indexes = [
             models.Index(fields=("organization", "status"), name="approvals_by_status"),
             # What a call asks for: an identical request, the newest first.

@@ -34,7 +34,7 @@ from tools_registry.pipeline.approval_port import Approval
 from tools_registry.pipeline.call_kinds import CallSubject
 from tools_registry.pipeline.idempotency import KeyReused
 from tools_registry.pipeline.invocation import PreparedCall, Surface
-from workspace.models import Organization
+from workspace.models import Membership, Organization
 
 # A person decides each of them; more requests of one requester would hide the others.
 MAX_OPEN_REQUESTS: Final = 50
@@ -433,3 +433,10 @@ def _party_rows(row: Mapping[str, Any]) -> QuerySet[ApprovalRequest]:
     return ApprovalRequest.objects.filter(
         organization_id=row["organization_id"], user_id=row["user_id"]
     )
+
+
+def count_waiting(membership: Membership) -> int:
+    """Returns how many requests of a member wait for an approval in the organization."""
+    waiting = ApprovalRequest.with_current_status(ApprovalStatus.PENDING)
+    rows = ApprovalRequest.objects.filter(waiting, organization=membership.organization_id)
+    return rows.filter(user_id=str(membership.user_id)).count()

@@ -43,7 +43,7 @@ REASONS: Final[dict[str, Reason]] = {
         _("Ask the user to reconnect and approve {scope}."),
     ),
     "read_only": Reason(
-        _("The tool changes something, and the page “Ask your workspace” only reads."),
+        _("The tool changes something, and the page “Ask your organization” only reads."),
         _("Call {tool} from an MCP client."),
     ),
     "grant_ended": Reason(

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from django.db.models import Sum
 from django.utils import timezone
 
 from audit import reasons
-from audit.models import ActionExecution
+from audit.models import ActionExecution, SecurityEvent
 from audit.outcomes import Outcome
 from foundation import ids
 from workspace.models import row_key
@@ -125,3 +126,10 @@ def summarize(authorization_ids: Sequence[UUID]) -> Mapping[UUID, ConnectionUsag
     given = [*map(str, authorization_ids), MAX_CALLS, since]
     rows: Iterable[Any] = ActionExecution.objects.raw(statement, given)
     return {UUID(row.authorization_id): ConnectionUsage(row.started_at, row.calls) for row in rows}
+
+
+def count_failed_second_steps(user_id: str, since: datetime) -> int:
+    """Returns how often a code or passkey of a person was refused since a time."""
+    events = SecurityEvent.objects.filter(kind="second_step_failed", user_id=user_id)
+    total: int | None = events.filter(last_at__gte=since).aggregate(n=Sum("count"))["n"]
+    return total or 0

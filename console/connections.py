@@ -181,6 +181,7 @@ def _connection_page(
         "card": _only_card(shown),
         "scope_groups": scope_choices.groups(shown.scope, shown.organization_id),
         "calls": usage.recent(shown.id, limit=RECENT_CALLS),
+        "is_of_project": any(scope.project is not None for scope in shown.scope),
         "problem": problem,
     }
     status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK

@@ -8,12 +8,9 @@ import structlog
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.urls import reverse
 
-from audit import record
-from console import error_forms, outages
+from console import error_forms, outages, refusal_pages
 from foundation.store_failures import is_store_failure
-from oauth.endpoints import replies
 
 log = structlog.get_logger(__name__)
 
@@ -22,8 +19,9 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # 
     return error_page(request, HTTPStatus.BAD_REQUEST)
 
 
-def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's signature
-    return error_page(request, HTTPStatus.FORBIDDEN)
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    form = error_forms.find_form(request.path_info)
+    return form(HTTPStatus.FORBIDDEN) if form else refusal_pages.show_denied(request, exception)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's signature
@@ -48,11 +46,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001  Django's signature
-    """Shows a page that says to go back and try again; Django logs the reason."""
-    if request.path == reverse("oauth_consent"):
-        # This may be an attempt to approve a client in another user's name.
-        record.security_event("consent_csrf", address=replies.address_of(request))
-    return render(request, "403_csrf.html", status=HTTPStatus.FORBIDDEN)
+    """Shows why the form was not accepted, and the way on; Django logs the reason."""
+    return refusal_pages.show_refused_form(request)
 
 
 def method_not_allowed(

@@ -153,7 +153,10 @@ class ProjectAdmin(ScopedAdmin):
 class ProjectToolAdmin(ReadOnlyAdmin):
     organization_lookup = "project__organization"
     deferred = ("operation",)
-    list_display = ("name", "project", "key", "is_enabled", "is_read", "needs_review", "is_present")
+    list_display = (
+        *("name", "project", "key", "destructive"),
+        *("is_enabled", "is_read", "needs_review", "is_present"),
+    )
     list_filter = ("is_enabled", "is_read", "needs_review", "is_present", "project__organization")
     list_select_related = ("project",)
     search_fields = ("name", "key", "=project__id")
@@ -162,6 +165,10 @@ class ProjectToolAdmin(ReadOnlyAdmin):
         *("is_enabled", "is_read", "needs_review", "is_present"),
     )
     readonly_fields = ("switches",)
+
+    @admin.display(description=_("destructive"), boolean=True)
+    def destructive(self, tool: ProjectTool) -> bool:
+        return tool.is_destructive
 
     @admin.display(description=_("switches and review"))
     def switches(self, tool: ProjectTool) -> SafeString:

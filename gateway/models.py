@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from foundation import ids
+from gateway.openapi import names
 from workspace.models import Organization
 
 PROJECT_PREFIX: Final = "prj_"
@@ -175,6 +176,12 @@ class ProjectTool(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_destructive(self) -> bool:
+        """Whether lists mark it: what it does cannot be undone."""
+        method, _space, _path = self.key.partition(" ")
+        return names.is_destructive(method, self.name, is_read=self.is_read)
 
 
 class ApproverGroup(models.Model):

@@ -22,7 +22,7 @@ from gateway.rules import conditions
 from gateway.rules.conditions import ArgumentCondition
 from tools_registry.pipeline.surfaces import SurfaceFamily
 from workspace.administration.access import ADMINS
-from workspace.models import Membership, User
+from workspace.models import ACTIVE_MEMBERSHIP, Membership, User
 
 PROJECT_SURFACES: Final = SurfaceFamily("gateway")
 ANY: Final = "*"
@@ -207,8 +207,8 @@ def list_deciders(request: ApprovalRequest) -> list[User]:
     named = _deciders(request)
     rows = Membership.objects.filter(
         Q(role__in=named.roles) | Q(user__in=named.people),
+        ACTIVE_MEMBERSHIP,
         organization=request.organization_id,
-        organization__suspended_at=None,
         user__is_active=True,
         user__is_program=False,
     )
@@ -221,6 +221,7 @@ def is_only_decider(owner: User, organization_id: UUID) -> bool:
     Nobody could approve their requests then, unless requesters approve their own.
     """
     others = Membership.objects.filter(
+        ACTIVE_MEMBERSHIP,
         organization=organization_id,
         role__in=ADMINS,
         user__is_active=True,
@@ -320,3 +321,15 @@ def _rule(key: Any, pattern: str, stored: Any, effect: str) -> CompiledRule:
         # What the rule was meant to allow is unknown.
         return CompiledRule(ids.from_row(key), pattern, (), Effect.DENY)
     return CompiledRule(ids.from_row(key), pattern, parsed, Effect(effect))
+
+
+def count_owned(membership: Membership) -> int:
+    """Returns how many projects of the organization a member owns."""
+    place, owner = membership.organization_id, membership.user_id
+    return Project.objects.filter(organization=place, owner=owner).count()
+
+
+def count_rules_of_approver(membership: Membership) -> int:
+    """Returns how many rules of policies in the organization name a member as an approver."""
+    rows = PolicyRule.objects.filter(project__organization=membership.organization_id)
+    return rows.filter(approvers=membership.user_id).count()

@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 
 from gateway import surface
+from gateway.calling import UpstreamCall
 from gateway.models import Project
+from gateway.openapi import names
 from oauth import ports
 from oauth.ports import GrantableTool
 from tools_registry.api import Tool
@@ -27,4 +29,12 @@ class GatewayProjects:
 
 
 def _as_shown(tool: Tool) -> GrantableTool:
-    return GrantableTool(tool.name, tool.title, tool.description, is_read=not tool.mutates)
+    call = tool.run
+    return GrantableTool(
+        tool.name,
+        tool.title,
+        tool.description,
+        is_read=not tool.mutates,
+        is_destructive=isinstance(call, UpstreamCall)
+        and names.is_destructive(call.operation.method, tool.name, is_read=call.is_read),
+    )

@@ -277,6 +277,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "workspace.administration.access.context",
+                "console.page_notices.context",
             ],
             "builtins": ["foundation.templatetags.links"],
         },

@@ -26,6 +26,7 @@ from console.ask import pages as ask
 from console.gateway import policy, requests
 from console.gateway import tokens as project_tokens
 from console.gateway.paths import PATHS as PROJECT_PAGES
+from console.members import undo as member_undo
 from halo_mcp import surfaces
 from halo_mcp.server.health import health, readiness
 from ingestion.contract import PREFIX as SDK
@@ -224,6 +225,7 @@ urlpatterns = [
         name="mfa_reauthenticate_webauthn",
     ),
     path("signout", account.logout, name="account_logout"),
+    path("members/undo", member_undo.page, name="member_undo"),
     path(SECURITY, own(security_page.index), name="mfa_index"),
     path(f"{SECURITY}/app", own(security_page.add_app), name="mfa_activate_totp"),
     path(f"{SECURITY}/app/remove", own(security_page.remove_app), name="mfa_deactivate_totp"),

@@ -8,8 +8,6 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
@@ -29,6 +27,7 @@ from oauth.models import (
 )
 from oauth.server_key_admin import ServerKeyAdmin
 from workspace.administration.scoped import ReadOnlyAdmin
+from workspace.administration.times import time_tag
 
 # The settings of the toolkit name it here.
 __all__ = ["ClientAdmin"]
@@ -75,11 +74,7 @@ class FamilyAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("token family revoked"), ordering="authorization__revoked_at")
     def family_revoked_at(self, row: AccessToken | RefreshToken | Grant) -> str:
-        revoked_at = row.authorization.revoked_at
-        # As text: the page of one row shows computed values as Python would print them.
-        if revoked_at is None:
-            return self.get_empty_value_display()
-        return date_format(timezone.localtime(revoked_at), "DATETIME_FORMAT")
+        return time_tag(row.authorization.revoked_at) or self.get_empty_value_display()
 
 
 class AccessTokenAdmin(FamilyAdmin):

@@ -39,6 +39,7 @@ SELECT t.id, t.scope, a.id, a.scope, a.resource, a.organization_id, u.id, u.emai
        c.client_id, c.name, f.enabled, o.calls_per_minute
   FROM oauth_accesstoken t
   JOIN oauth_authorization a ON a.id = t.authorization_id
+  JOIN workspace_membership m ON m.id = a.membership_id
   JOIN workspace_user u ON u.id = a.user_id
   JOIN workspace_organization o ON o.id = a.organization_id
   JOIN oauth_client c ON c.id = a.client_id

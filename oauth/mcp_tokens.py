@@ -31,7 +31,7 @@ from oauth.models import McpToken
 from oauth.principal import Principal, Unauthenticated
 from oauth.scopes import ScopeSet
 from workspace import changes, flags
-from workspace.models import Membership, Organization, User
+from workspace.models import ACTIVE_MEMBERSHIP, Membership, Organization, User
 
 PREFIX: Final = "halo_mt_"
 # Of one user in one organization, for one resource.
@@ -42,6 +42,7 @@ SELECT: Final = """
 SELECT a.id, a.organization_id, u.id, u.email, a.name, f.enabled, o.calls_per_minute,
        a.last_used_at IS NULL OR a.last_used_at < %s, a.scope
   FROM oauth_mcptoken a
+  JOIN workspace_membership m ON m.id = a.membership_id
   JOIN workspace_user u ON u.id = a.user_id
   JOIN workspace_organization o ON o.id = a.organization_id
   LEFT JOIN workspace_featureflag f ON f.organization_id = o.id AND f.name = %s
@@ -54,7 +55,7 @@ STILL: Final = Statement(ACTIVE + " AND a.id = %s")
 
 
 class NotAMember(Exception):
-    """The user is no member of the organization."""
+    """The user is no active member of the organization."""
 
 
 class TooManyTokens(Exception):
@@ -128,7 +129,7 @@ def issue(
     """
     # Locked, so that of two tokens at a time the second counts the first.
     memberships = Membership.objects.select_for_update()
-    membership = memberships.filter(user=user, organization=organization).first()
+    membership = memberships.filter(ACTIVE_MEMBERSHIP, user=user, organization=organization).first()
     if membership is None:
         raise NotAMember
     tokens = McpToken.objects.filter(
@@ -241,3 +242,8 @@ def _record(kind: str, row: McpToken, user: User, address: str) -> None:
         user_id=str(user.pk),
         detail=f"{row.name} ({row.scope or row.resource_path})",
     )
+
+
+def count_of_member(membership: Membership) -> int:
+    """Returns how many tokens of a membership are not revoked."""
+    return McpToken.objects.filter(membership=membership, revoked_at=None).count()

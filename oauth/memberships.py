@@ -2,7 +2,7 @@
 
 The membership is in place of a credential: it has no secret, so no request can present it as a
 bearer. It is read again for every call, together with the person and the organization: a person who
-has left or is deactivated, and a suspended organization, have no principal.
+has left or is deactivated, and a suspended member or organization, have no principal.
 Why: docs/decisions/0053-calls-of-people.md.
 """
 
@@ -12,7 +12,7 @@ from uuid import UUID
 from oauth import credentials, scopes
 from oauth.credentials import Verifier
 from oauth.principal import Principal, Unauthenticated
-from workspace.models import Membership
+from workspace.models import ACTIVE_MEMBERSHIP, Membership
 
 # `Principal.credential` of a membership.
 MEMBERSHIP: Final = "membership"
@@ -34,8 +34,7 @@ def _recheck_membership(membership_id: UUID) -> Principal:
 
 def _find_principal(**named: UUID) -> Principal:
     rows = Membership.objects.select_related("user", "organization")
-    active = rows.filter(user__is_active=True, organization__suspended_at__isnull=True)
-    row = active.filter(**named).first()
+    row = rows.filter(ACTIVE_MEMBERSHIP, user__is_active=True).filter(**named).first()
     if row is None:
         raise Unauthenticated("invalid_token")
     return credentials.build_principal(row, MEMBERSHIP, SCOPE)

@@ -10,12 +10,16 @@ from oauth.scopes import Scope
 
 @dataclass(frozen=True, slots=True)
 class UnlockedTool:
-    """A tool as users see it. `changes` names the system whose data it can change, if it can."""
+    """A tool as users see it. `changes` names the system whose data it can change, if it can.
+
+    One that is destructive is marked: what it does cannot be undone.
+    """
 
     name: str
     title: str
     description: str
     changes: str = ""
+    is_destructive: bool = False
 
 
 class ScopeExplainer(Protocol):
@@ -47,6 +51,7 @@ class GrantableTool:
     title: str
     description: str
     is_read: bool
+    is_destructive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

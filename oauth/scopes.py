@@ -229,14 +229,14 @@ _FIXED_DESCRIPTIONS: Final[Mapping[str, ScopeDescription]] = {
         "read",
     ),
     "data:read": ScopeDescription(
-        "Read workspace data",
+        "Read organization data",
         "Look up people, companies, tickets, conversations and product figures. Nothing changes.",
         "read",
     ),
     "actions:*": ScopeDescription(
         "Act in every connected integration",
         "Run every enabled action that is not destructive, and read the documentation, the setup "
-        "guide and the workspace data.",
+        "guide and the organization data.",
         "act",
     ),
 }

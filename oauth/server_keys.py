@@ -63,7 +63,7 @@ HR_SCOPES: Final[Mapping[str, "StrOrPromise"]] = {
 AGENT_SCOPES: Final[Mapping[str, "StrOrPromise"]] = {
     "docs:read": _("Search the documentation"),
     "setup:read": _("Read how to set up Halo"),
-    "data:read": _("Read workspace data"),
+    "data:read": _("Read organization data"),
     "actions:*": _("Use the actions that an admin has turned on"),
 }
 SCOPES: Final = {

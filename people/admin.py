@@ -344,7 +344,7 @@ class TimeOffAdmin(RefusingAdmin):
     def approve(self, request: HttpRequest, queryset: QuerySet[TimeOff]) -> None:
         self._decide(request, queryset, time_off.approve)
 
-    @admin.action(description=_("Decline the selected requests"), permissions=["change"])
+    @admin.action(description=_("Reject the selected requests"), permissions=["change"])
     def decline(self, request: HttpRequest, queryset: QuerySet[TimeOff]) -> None:
         self._decide(request, queryset, time_off.decline)
 

@@ -33,6 +33,7 @@ from workspace.models import (
     Role,
     User,
 )
+from workspace.models.people import available_time_zones
 
 # Only superusers change rights; otherwise a permission to change users would grant every other.
 GRANTS: Final = ("is_staff", "is_superuser", "groups", "user_permissions")
@@ -93,9 +94,9 @@ class UserAdmin(PublishingAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
     list_display = ("email", "name", "is_active", "is_staff", "last_login")
     list_filter = ("is_active", "is_staff", "is_superuser")
     search_fields = ("email", "name")
-    readonly_fields = ("last_login", "date_joined")
+    readonly_fields: ClassVar[Any] = ("last_login", "date_joined")
     inlines: ClassVar[Any] = [MembershipInline]
-    fieldsets = (
+    fieldsets: ClassVar[Any] = (
         (None, {"fields": ("email", "name", "password")}),
         (_("Access"), {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
         (_("Dates"), {"fields": ("last_login", "date_joined")}),
@@ -184,9 +185,18 @@ class OrganizationAdmin(PublishingAdmin):
     list_display = ("name", "slug", "created_at", "suspended_at")
     list_filter = (("suspended_at", admin.EmptyFieldListFilter),)
     search_fields = ("name", "slug")
-    fields = ("name", "slug", "widget_key", "calls_per_minute", "suspended_at", "created_at")
+    fields = (
+        *("name", "slug", "time_zone", "currency", "widget_key"),
+        *("calls_per_minute", "suspended_at", "created_at"),
+    )
     readonly_fields = ("widget_key", "created_at")
     inlines: ClassVar[Any] = [FlagInline, AgentInline, MembershipInline]
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "time_zone":
+            zones = sorted(available_time_zones())
+            kwargs["widget"] = forms.Select(choices=[(name, name) for name in zones])
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Makes fields that only the platform sets read-only for an organization's own admins."""
@@ -204,8 +214,8 @@ class OrganizationAdmin(PublishingAdmin):
 @admin.register(Membership)
 class MembershipAdmin(PublishingAdmin):
     organization_lookup = "organization"
-    list_display = ("user", "organization", "role", "created_at")
-    list_filter = ("role", "organization")
+    list_display: ClassVar[Any] = ("user", "organization", "role", "created_at")
+    list_filter: ClassVar[Any] = ("role", "organization")
     list_select_related = ("user", "organization")
     search_fields = ("user__email", "organization__name")
     autocomplete_fields = ("user", "organization")
@@ -221,10 +231,10 @@ class MembershipAdmin(PublishingAdmin):
         return (*super().get_readonly_fields(request, obj), *fixed)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return super().has_change_permission(request, obj) and _may_regrade(request, obj)
+        return super().has_change_permission(request, obj) and may_regrade(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return super().has_delete_permission(request, obj) and _may_regrade(request, obj)
+        return super().has_delete_permission(request, obj) and may_regrade(request, obj)
 
     def get_form(
         self,
@@ -243,11 +253,11 @@ class MembershipAdmin(PublishingAdmin):
         return form
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
-        with _keeping_a_super_admin(request, {obj.organization_id}):
+        with keeping_a_super_admin(request, {obj.organization_id}):
             super().save_model(request, obj, form, change)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        with _keeping_a_super_admin(request, {obj.organization_id}):
+        with keeping_a_super_admin(request, {obj.organization_id}):
             super().delete_model(request, obj)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
@@ -256,12 +266,12 @@ class MembershipAdmin(PublishingAdmin):
             return super().changelist_view(request, extra_context)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        with _keeping_a_super_admin(request, self._organizations(queryset)):
+        with keeping_a_super_admin(request, self._organizations(queryset)):
             super().delete_queryset(request, queryset)
 
 
 @contextmanager
-def _keeping_a_super_admin(request: HttpRequest, organization_ids: set[UUID]) -> Iterator[None]:
+def keeping_a_super_admin(request: HttpRequest, organization_ids: set[UUID]) -> Iterator[None]:
     """Raises PermissionDenied, and rolls back, if the block removes the last super admin.
 
     Each visitor may remove one super admin of two, so both together, or one of them who selects
@@ -281,7 +291,7 @@ def _keeping_a_super_admin(request: HttpRequest, organization_ids: set[UUID]) ->
             raise PermissionDenied(_("An organization keeps at least one super admin."))
 
 
-def _may_regrade(request: HttpRequest, membership: Membership | None) -> bool:
+def may_regrade(request: HttpRequest, membership: Membership | None) -> bool:
     """Returns whether the visitor may change or end a membership, given its role.
 
     Only a superuser may change the last super admin of an organization.
@@ -296,7 +306,9 @@ def _may_regrade(request: HttpRequest, membership: Membership | None) -> bool:
 
 def _super_admins() -> QuerySet[Membership]:
     """Returns the memberships of people who can administer; a program cannot sign in."""
-    return Membership.objects.filter(role=Role.SUPER_ADMIN, user__is_program=False)
+    return Membership.objects.filter(
+        role=Role.SUPER_ADMIN, suspended_at=None, user__is_program=False
+    )
 
 
 admin.site.register(OutgoingMail, OutgoingMailAdmin)

@@ -3,5 +3,5 @@ from django.apps import AppConfig
 
 class WorkspaceConfig(AppConfig):
     name = "workspace"
-    verbose_name = "Workspace"
+    verbose_name = "Organization"
     default_auto_field = "django.db.models.BigAutoField"

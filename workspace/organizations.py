@@ -1,15 +1,26 @@
 """Operations on organizations and memberships."""
 
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils import timezone
 from django.utils.text import slugify
 
 from foundation import ids, sealing
 from foundation.resealing import SealedColumn
 from workspace import flags
-from workspace.models import Agent, AgentKind, FeatureFlag, Membership, Organization, Role, User
+from workspace.models import (
+    ACTIVE_MEMBERSHIP,
+    Agent,
+    AgentKind,
+    FeatureFlag,
+    Membership,
+    Organization,
+    Role,
+    User,
+)
 
 
 @transaction.atomic
@@ -32,6 +43,42 @@ def establish(organization: Organization) -> Organization:
 
 def join(organization: Organization, user: User, *, role: Role = Role.MEMBER) -> Membership:
     return Membership.objects.create(organization=organization, user=user, role=role)
+
+
+def suspend_member(membership: Membership) -> datetime | None:
+    """Pauses the role, connections and tokens of a member; returns since when.
+
+    Returns None if they are suspended already.
+    """
+    now = timezone.now()
+    rows = Membership.objects.filter(pk=membership.pk, suspended_at=None)
+    return now if rows.update(suspended_at=now) else None
+
+
+def restore_member(membership: Membership) -> bool:
+    """Gives a suspended member everything back; returns whether they were suspended."""
+    rows = Membership.objects.filter(pk=membership.pk, suspended_at__isnull=False)
+    return bool(rows.update(suspended_at=None))
+
+
+def lock_memberships(organization_id: UUID) -> None:
+    """Makes other changes of an organization's memberships wait for the end of the transaction."""
+    list(Organization.objects.select_for_update().filter(pk=organization_id))
+
+
+def exchange_role(membership_id: UUID, user: User, *, now: str, role: str) -> Membership | None:
+    """Gives an active member a role in place of `now`; None if that is no longer their role."""
+    rows = Membership.objects.filter(pk=membership_id)
+    is_done = rows.filter(ACTIVE_MEMBERSHIP, user=user, role=now).update(role=role)
+    return rows.first() if is_done else None
+
+
+def restore_suspended_at(membership_id: UUID, since: str) -> Membership | None:
+    """Restores a member who is suspended since that time; None if that is no longer so."""
+    row = Membership.objects.filter(pk=membership_id, suspended_at__isnull=False).first()
+    if row is None or row.suspended_at is None or row.suspended_at.isoformat() != since:
+        return None
+    return row if restore_member(row) else None
 
 
 def flag(organization_id: UUID, name: str) -> bool:

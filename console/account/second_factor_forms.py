@@ -24,8 +24,8 @@ from foundation.sealing import SealBroken
 from workspace.models import User
 
 UNREADABLE: Final = _(
-    "This server cannot check codes of this account: a key is missing. Use a passkey, or ask an "
-    "administrator."
+    "This server cannot check codes of this account: a key is missing. Use a passkey. The operator "
+    "of this server can restore the key."
 )
 WRONG_CODE: Final = _("Incorrect or used code. Wait for the next one.")
 WRONG_PASSKEY: Final = _("Passkey not accepted. Try again or sign in another way.")

@@ -159,13 +159,16 @@ def accept_new_passkey(user: User, text: str) -> dict[str, Any]:
     return answer.document()
 
 
-def record_change(request: HttpRequest, kind: str, user: User, *, detail: str) -> None:
+def record_change(
+    request: HttpRequest, kind: str, user: User, *, detail: str, organization_id: str = ""
+) -> None:
     """Records a change of a user's sign-in methods; docs/operate/security-events.md lists them."""
     record.security_event(
         kind,
         address=replies.address_of(request),
         subject=str(user.pk),
         user_id=str(user.pk),
+        organization_id=organization_id,
         detail=detail,
     )
 

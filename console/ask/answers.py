@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ MAX_JSON: Final = 100_000
 MAX_BLOCKS: Final = 20
 # Smaller numbers may be years and positions.
 SEPARATED_FROM: Final = 10_000
-TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)?")
+TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 # Of the envelope of the data tools: shown as sentences, and behind a button.
 HINTS: Final = "hints"
 NEXT: Final = "next_cursor"
@@ -37,15 +38,17 @@ LAST: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value in words: `kind` is text, reference, list, record or table.
+    """A value in words: `kind` is text, time, reference, list, record or table.
 
-    A reference has a text and an id. A list has `items`, a record `pairs`, a table `columns` and
-    `rows`. `is_cut` says that more than is shown is in the JSON.
+    A time has `at`, which is shown in the reader's zone. A reference has a text and an id. A list
+    has `items`, a record `pairs`, a table `columns` and `rows`. `is_cut` says that more
+    than is shown is in the JSON.
     """
 
     kind: str
     text: str = ""
     id: str = ""
+    at: datetime | None = None
     items: Sequence["Value"] = ()
     pairs: Sequence[tuple[str, "Value"]] = ()
     columns: Sequence[str] = ()
@@ -157,7 +160,18 @@ def _value(value: Any, depth: int) -> Value:
         case list():
             items = [_value(one, depth + 1) for one in value[:MAX_ROWS]]
             return Value("list", items=items, is_cut=len(value) > MAX_ROWS)
-    return Value("text", text=_text(value))
+    at = _read_time(value)
+    return Value("text", text=_text(value)) if at is None else Value("time", at=at)
+
+
+def _read_time(value: Any) -> datetime | None:
+    """The moment that a text names, with its offset; None for anything else."""
+    if not (isinstance(value, str) and TIME.fullmatch(value)):
+        return None
+    try:
+        return datetime.fromisoformat(value).astimezone(UTC)
+    except (ValueError, OverflowError):  # no such day, or one before the first
+        return None
 
 
 def _record(members: Mapping[str, Any], depth: int) -> Value:
@@ -196,7 +210,5 @@ def _text(value: Any) -> str:
             return _text(int(value))
         case int() | float() if abs(value) >= SEPARATED_FROM:
             return f"{value:,}"
-        case str() if time := TIME.fullmatch(value):
-            return " ".join(filter(None, time.groups()))
     text = str(value)
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"

@@ -47,7 +47,7 @@ SURFACE: Final = Surface(
 )
 # The groups of tools without an integration, by scope, in the order of the list.
 GROUPS: Final = {
-    "data:read": gettext_lazy("Workspace data"),
+    "data:read": gettext_lazy("Organization data"),
     "docs:read": gettext_lazy("Documentation"),
     "setup:read": gettext_lazy("Setup"),
 }

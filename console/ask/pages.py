@@ -1,4 +1,4 @@
-"""“Ask your workspace”: a signed-in person calls a tool by a form and reads the answer."""
+"""“Ask your organization”: a signed-in person calls a tool by a form and reads the answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

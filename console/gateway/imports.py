@@ -26,6 +26,7 @@ from foundation.stale_forms import FormValue
 from gateway import access, importing, policies, projects, servers
 from gateway.importing import AnotherIsRead, UnusableDocument
 from gateway.models import Authentication, ImportDraft, Project
+from gateway.openapi import names
 from gateway.openapi.shapes import Import, OpenApiOperation
 from gateway.outbound_policy import InvalidTargetUrl
 from gateway.projects import InvalidProject
@@ -118,6 +119,12 @@ class ListedOperation:
 
     operation: OpenApiOperation
     only_reads: bool
+
+    @property
+    def is_destructive(self) -> bool:
+        """Whether the list marks it as destructive."""
+        one = self.operation
+        return names.is_destructive(one.method, one.name, is_read=self.only_reads)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

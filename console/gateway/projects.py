@@ -31,7 +31,7 @@ from gateway.projects import InvalidProject
 from gateway.servers import DeclaredServer
 from oauth.endpoints import replies
 from workspace.administration.access import organizations_administered
-from workspace.models import Membership, Organization, User
+from workspace.models import ACTIVE_MEMBERSHIP, Membership, Organization, User
 
 TOOLS_PER_PAGE: Final = 100
 MAX_URL: Final = 2_000
@@ -52,7 +52,7 @@ class SettingsForm(ComparedForm):
 
     def __init__(self, project: Project, *given: Any, **initial: Any) -> None:
         super().__init__(*given, **initial)
-        members = Membership.objects.filter(organization=project.organization_id)
+        members = Membership.objects.filter(ACTIVE_MEMBERSHIP, organization=project.organization_id)
         chosen = self.fields["owner"]
         chosen.queryset = User.objects.filter(  # type: ignore[attr-defined]  # a ModelChoiceField
             pk__in=members.values("user"), is_active=True, is_program=False

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gateway.openapi.shapes import Place
+from tools_registry.api import find_destructive_words
 
 MAX_ARGUMENT: Final = 64
 _ILLEGAL: Final = re.compile(r"[^a-zA-Z0-9_-]+")
@@ -123,3 +124,11 @@ def _legal(name: str) -> str:
         legal = legal.replace(sign, word)
     legal = _ILLEGAL_ARGUMENT.sub("_", legal).strip("_")[:MAX_ARGUMENT]
     return legal if legal and legal not in _RESERVED else f"{legal}_{digest(name)}".strip("_")
+
+
+def is_destructive(method: str, name: str, *, is_read: bool) -> bool:
+    """Returns whether a tool is marked for people: it deletes, or its name promises as much.
+
+    A tool that only reads, such as a search for refunds, is marked for its method alone.
+    """
+    return method.upper() == "DELETE" or (not is_read and bool(find_destructive_words(name)))

@@ -182,5 +182,5 @@ def _name(argument: ShownArgument) -> str:
 
 
 def _text(argument: ShownArgument) -> str:
-    text = json.dumps(argument.text)
-    return text if len(text) <= MAX_ARGUMENT else f"{text[:MAX_ARGUMENT]}… (the page has all of it)"
+    line = argument.line
+    return line if len(line) <= MAX_ARGUMENT else f"{line[:MAX_ARGUMENT]}… (the page has all of it)"

@@ -38,10 +38,14 @@ MAX_SEARCHED: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class ShownArgument:
-    """One argument: its name and its whole value; `is_long` values are folded."""
+    """One argument: its name and its whole value; `is_long` values are folded.
+
+    `line` is the value as JSON on one line.
+    """
 
     name: str
     text: str
+    line: str
     is_declared: bool
 
     @property
@@ -64,6 +68,7 @@ class Details:
     url: str
     result: str
     is_outdated: bool
+    is_destructive: bool
     rule: str
     times_returned: int
 
@@ -167,7 +172,8 @@ def is_open(row: ApprovalRequest) -> bool:
 
 def build(row: ApprovalRequest) -> Details:
     """Returns a request with everything that its approver has to read."""
-    project, operation = _find_operation(row)
+    project, tool = _find_tool(row)
+    operation = from_json(tool.operation) if tool else None
     shown = masked_arguments.mask_request(row)
     return Details(
         row=row,
@@ -175,7 +181,12 @@ def build(row: ApprovalRequest) -> Details:
         operation=row.tool,
         request_head=_head(project, operation, shown.values) if project and operation else "",
         arguments=[
-            ShownArgument(_safe(name), _safe(shown.text(name)), shown.is_declared(name))
+            ShownArgument(
+                _safe(name),
+                _safe(shown.text(name)),
+                _safe(shown.line(name)),
+                shown.is_declared(name),
+            )
             for name in shown.values
         ],
         raw=json.dumps(shown.values, indent=2),
@@ -185,29 +196,29 @@ def build(row: ApprovalRequest) -> Details:
         result="" if row.result is None else _result(masked_arguments.masked_result(row)),
         rule=_safe(row.rule["text"]) if row.rule else "",
         is_outdated=project is not None and row.version != project.version,
+        is_destructive=tool is not None and tool.is_destructive,
         times_returned=_times_returned(row),
     )
 
 
 def request_head(row: ApprovalRequest) -> str:
     """Returns what an approval of the request sends, without body and credentials."""
-    project, operation = _find_operation(row)
-    if project is None or operation is None:
+    project, tool = _find_tool(row)
+    if project is None or tool is None:
         return ""
-    return _head(project, operation, masked_arguments.mask_request(row).values)
+    return _head(project, from_json(tool.operation), masked_arguments.mask_request(row).values)
 
 
 def project_name(row: ApprovalRequest) -> str:
     """Returns the name of the project of a request, empty if it is gone."""
-    project, _operation = _find_operation(row)
+    project, _tool = _find_tool(row)
     return project.name if project else ""
 
 
-def _find_operation(row: ApprovalRequest) -> tuple[Project | None, OpenApiOperation | None]:
-    """The project of a request, and the operation that it calls."""
+def _find_tool(row: ApprovalRequest) -> tuple[Project | None, ProjectTool | None]:
+    """The project of a request, and the tool that it calls."""
     project = Project.objects.filter(pk=PROJECT_SURFACES.key_of(row.surface)).first()
-    tool = ProjectTool.objects.filter(project=project, name=row.tool).first()
-    return project, from_json(tool.operation) if tool else None
+    return project, ProjectTool.objects.filter(project=project, name=row.tool).first()
 
 
 def _times_returned(row: ApprovalRequest) -> int:

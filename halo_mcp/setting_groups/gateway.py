@@ -67,5 +67,7 @@ DEFAULT_FROM_EMAIL = env.mail_address("HALO_EMAIL_FROM", "halo@localhost")
 
 # Where vulnerabilities of this deployment are reported, for /.well-known/security.txt.
 HALO_SECURITY_CONTACT = env.contact("HALO_SECURITY_CONTACT")
+# Whom people without an account, a password or an organization ask; shown on pages.
+HALO_SUPPORT_CONTACT = env.contact("HALO_SUPPORT_CONTACT")
 # The public key by which the MCP Registry verifies the domain of this deployment.
 HALO_MCP_REGISTRY_PROOF = env.registry_proof("HALO_MCP_REGISTRY_PROOF")

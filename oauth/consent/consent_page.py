@@ -25,7 +25,7 @@ from oauth.endpoints import pages, replies
 from oauth.grants import authorizations
 from oauth.models import AuthorizationRequest, Client
 from oauth.scopes import ScopeSet
-from workspace.models import Membership
+from workspace.models import ACTIVE_MEMBERSHIP, Membership
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +133,12 @@ def _render_page(
 
 
 def open_memberships(asked: AuthorizationRequest) -> list[Membership]:
-    """Returns the user's memberships in organizations that are not suspended.
+    """Returns the user's active memberships.
 
     For a project, only the one in its organization: none for a project that does not exist.
     """
     rows = asked.user.memberships.select_related("organization")
-    rows = rows.filter(organization__suspended_at__isnull=True).order_by("created_at")
+    rows = rows.filter(ACTIVE_MEMBERSHIP).order_by("created_at")
     if addresses.project_of(asked.resource) is None:
         return list(rows)
     project = offered.project_of(asked)
@@ -171,13 +171,13 @@ def _page(
         time_to_answer=_time_to_answer(),
         remember=_remember_choice(asked, answer),
         form_action=reverse("oauth_consent"),
-        same_request=_same_request(asked),
+        same_request=same_request(asked),
         project=project.name if project else "",
         is_extensible=offered.is_extensible(asked),
     )
 
 
-def _same_request(asked: AuthorizationRequest) -> str:
+def same_request(asked: AuthorizationRequest) -> str:
     """Returns the same request, for use after signing in with another account.
 
     It names no default scope: what the client did not ask for by name must not be selected.

@@ -6,6 +6,7 @@ stored sealed until the clean-up empties the column. Why: docs/decisions/0036-re
 
 from datetime import timedelta
 from typing import Final
+from uuid import UUID
 
 from django.conf import settings
 from django.utils import timezone
@@ -13,6 +14,7 @@ from django.utils import timezone
 from foundation import sealing
 from oauth.grants import authorizations
 from oauth.models import Authorization, AuthorizationRequest
+from workspace.models import User
 
 REPEAT_SECONDS: Final = 60  # how long a second submit gets the first redirect
 
@@ -58,3 +60,9 @@ def is_connected(asked: AuthorizationRequest) -> bool:
 def context_of(asked: AuthorizationRequest) -> bytes:
     """Returns the sealing context of the code: the column and the row."""
     return f"oauth.authorizationrequest:{asked.pk}:code".encode()
+
+
+def find_open_of_another(request_id: UUID, user: User) -> AuthorizationRequest | None:
+    """Returns an open request that another user was shown in this or another browser."""
+    rows = AuthorizationRequest.objects.select_related("client", "user").exclude(user=user)
+    return rows.filter(pk=request_id, outcome="", expires_at__gt=timezone.now()).first()

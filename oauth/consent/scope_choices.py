@@ -25,6 +25,7 @@ class ScopeChoice:
     checked: bool
     held_by: str = ""  # the title of a selected scope that includes this one, which is not selected
     is_added: bool = False  # offered, though the client did not request it
+    is_destructive: bool = False  # one tool that is marked
 
     @property
     def is_empty(self) -> bool:
@@ -130,12 +131,14 @@ def _single(scope: Scope, tool: GrantableTool) -> ScopeChoice:
         tools=(),
         empty_reason="",
         checked=True,
+        is_destructive=tool.is_destructive,
     )
 
 
 def _as_unlocked(tool: GrantableTool, project: GrantableProject | None) -> UnlockedTool:
     changes = "" if tool.is_read or project is None else project.name
-    return UnlockedTool(tool.name, tool.title or tool.name, tool.description, changes)
+    title = tool.title or tool.name
+    return UnlockedTool(tool.name, title, tool.description, changes, tool.is_destructive)
 
 
 def _changing_first(tools: Iterable[UnlockedTool]) -> tuple[UnlockedTool, ...]:

@@ -14,6 +14,7 @@ from foundation import ids, store_failures
 from oauth import durations
 from oauth.clients.cimd import announcing
 from oauth.endpoints import reconnecting, replies
+from workspace.models import User
 
 log = structlog.get_logger(__name__)
 
@@ -159,11 +160,20 @@ def unreachable_client(request: HttpRequest, host: str, client_id: str) -> HttpR
 
 
 def no_organization(request: HttpRequest) -> HttpResponse:
+    """The notice of the page says whom to ask (`console.page_notices`)."""
+    has_paused = isinstance(request.user, User) and request.user.memberships.exists()
     return explain(
         request,
-        title=_("You don't belong to an organization"),
-        explanation=_("Clients use the tools of an organization."),
-        steps=[_("Ask an administrator to add you to an organization, then connect again.")],
+        title=_("Your organization or membership is suspended")
+        if has_paused
+        else _("You don't belong to an organization"),
+        explanation=_("Clients use the tools of an organization. Nothing was shared."),
+        steps=[
+            _("Have the membership restored by those whom the notice above names.")
+            if has_paused
+            else _("Have the operator of this server add you to an organization."),
+            _("Start again in your AI client."),
+        ],
         status=403,
     )
 
@@ -179,7 +189,8 @@ def no_project(request: HttpRequest) -> HttpResponse:
         ),
         steps=[
             _("Compare the address in your AI client with the one on the project's page."),
-            _("Ask an administrator of the organization to add you, then connect again."),
+            _("If your account is another one, sign out and start again in your AI client."),
+            _("Have the operator of this server add you to the organization, then connect again."),
         ],
         status=403,
     )

@@ -23,7 +23,7 @@ from oauth.grants import authorizations, grant_conditions
 from oauth.models import Authorization, Client, RefreshToken
 from oauth.scopes import ScopeSet
 from workspace import changes
-from workspace.models import User
+from workspace.models import Membership, User
 
 CLIENTS_PER_PAGE: Final = 20
 MAX_LISTED: Final = 1_000  # newest connections that are grouped; older ones are only counted
@@ -332,3 +332,9 @@ def _why(reason: str) -> str:
         "scopes_removed": _("The integrations that it could use no longer exist."),
     }
     return known.get(reason, _("Disconnected."))
+
+
+def count_of_member(membership: Membership) -> int:
+    """Returns how many connections of a membership are active or paused."""
+    rows = Authorization.objects.filter(grant_conditions.not_ended(), membership=membership)
+    return rows.count()

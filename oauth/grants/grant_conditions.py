@@ -25,11 +25,12 @@ Text: TypeAlias = str | Promise
 class GrantCondition:
     """A condition; `sql` and `lookup` are equivalent.
 
-    `sql` uses the aliases of `oauth/credentials.py`: a for the authorization, u for its user, o for
-    its organization and c for its client. `lookup` is relative to `Authorization` and has to equal
-    `value`. `holding` and `message` are sentences without capital and full stop; `{reason}` in a
-    message is the reason of the revocation. `page` is the admin page on which the remedy is
-    applied, and `key` the attribute of the authorization with the row of that page, if it has one.
+    `sql` uses the aliases of `oauth/credentials.py`: a for the authorization, m for its membership,
+    u for its user, o for its organization and c for its client. `lookup` is relative to
+    `Authorization` and has to equal `value`. `holding` and `message` are sentences without capital
+    and full stop; `{reason}` in a message is the reason of the revocation. `page` is the admin page
+    on which the remedy is applied, and `key` the attribute of the authorization with the row of
+    that page, if it has one.
     """
 
     name: str
@@ -82,6 +83,17 @@ IS_MEMBER: Final = GrantCondition(
     key="user_id",
     is_final=True,
 )
+MEMBER_IS_ACTIVE: Final = GrantCondition(
+    name="member",
+    sql="m.suspended_at IS NULL",
+    lookup="membership__suspended_at__isnull",
+    value=True,
+    holding=_("the membership is not suspended"),
+    message=_("an administrator of the organization has suspended the membership"),
+    remedy=_("Restore the membership."),
+    page="workspace_membership_change",
+    key="membership_id",
+)
 USER_IS_ACTIVE: Final = GrantCondition(
     name="user",
     sql="u.is_active",
@@ -119,6 +131,7 @@ ORGANIZATION_IS_ACTIVE: Final = GrantCondition(
 CONDITIONS: Final = (
     NOT_REVOKED,
     IS_MEMBER,
+    MEMBER_IS_ACTIVE,
     USER_IS_ACTIVE,
     CLIENT_IS_ENABLED,
     ORGANIZATION_IS_ACTIVE,

@@ -36,14 +36,14 @@ class KeyCommand(BaseCommand):
         topics = parser.add_subparsers(dest="topic", required=True)
         verbs = topics.add_parser("key").add_subparsers(dest="verb", required=True)
         create = verbs.add_parser("create", help="create a key and print it, once")
-        create.add_argument("--workspace", required=True, help="short name of the organization")
+        add_organization(create)
         create.add_argument("--scopes", required=True, help="separated by spaces")
         create.add_argument("--name", default="Command line")
         create.add_argument("--days", type=int, default=365, help="0 is for ever")
         create.add_argument("--json", action="store_true", help="print key and addresses as JSON")
         self.add_create_arguments(create)
-        listing = verbs.add_parser("list", help="list the keys of a workspace")
-        listing.add_argument("--workspace", required=True, help="short name of the organization")
+        listing = verbs.add_parser("list", help="list the keys of an organization")
+        add_organization(listing)
         revoke = verbs.add_parser("revoke", help="refuse requests with a key from now on")
         revoke.add_argument("id", help="as list prints it")
 
@@ -62,7 +62,7 @@ class KeyCommand(BaseCommand):
             )
         if not 0 <= options["days"] <= expiry.MAX_DAYS:
             raise CommandError(f"--days is a number from 0 to {expiry.MAX_DAYS}.")
-        organization = _workspace(options["workspace"])
+        organization = _find_organization(options["organization"])
         row = server_keys.build_row(
             organization, options["name"][:100], scopes, options["days"], self.kind(options)
         )
@@ -76,7 +76,7 @@ class KeyCommand(BaseCommand):
             self.stdout.write(f"{name}: {address}")
 
     def _list(self, options: dict[str, Any]) -> None:
-        organization = _workspace(options["workspace"])
+        organization = _find_organization(options["organization"])
         rows = server_keys.list_by_organization([organization.pk], self.kinds)
         for one in server_keys.list_with_status(rows):
             row = one.row
@@ -90,9 +90,20 @@ class KeyCommand(BaseCommand):
         self.stdout.write("Revoked." if ended else "This key was already revoked.")
 
 
-def _workspace(slug: str) -> Organization:
+def add_organization(parser: CommandParser) -> None:
+    """Adds the option that names an organization; `--workspace` is an older name of it."""
+    parser.add_argument(
+        "--organization",
+        "--workspace",
+        dest="organization",
+        required=True,
+        help="short name of the organization",
+    )
+
+
+def _find_organization(slug: str) -> Organization:
     found = Organization.objects.filter(slug=slug).first()
     if found is None:
         names = ", ".join(Organization.objects.order_by("slug").values_list("slug", flat=True)[:20])
-        raise CommandError(f"There is no workspace {slug!r}. There are: {names or 'none'}.")
+        raise CommandError(f"There is no organization {slug!r}. There are: {names or 'none'}.")
     return found

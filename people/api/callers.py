@@ -41,7 +41,7 @@ def authenticate(secret: str, workspace: str, address: str) -> ApiCaller:
             address=address,
             detail="unknown key" if secret else "no key",
             realm="hr-api",
-            message="Send a valid API key of this workspace as bearer.",
+            message="Send a valid API key of this organization as bearer.",
         )
     return ApiCaller(key, records_of(key))
 

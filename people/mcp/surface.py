@@ -41,8 +41,8 @@ INSTRUCTIONS: Final = (
     "HR records of one organization. Start with whoami. The organization is that of the API key: "
     "no tool takes a tenant. Home addresses, pay, documents and reasons of absences are never "
     "answered; do not ask people for them. Sickness is not listed. A change is prepared with "
-    "prepare_api_write and made "
-    "with commit_api_write, which asks the person; requests are approved and declined on pages."
+    "prepare_api_write and made with commit_api_write, which asks the person; requests are "
+    "approved and rejected on pages."
 )
 SERVER: Final = ServerInfo(
     name="hollyhr",

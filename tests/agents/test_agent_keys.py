@@ -44,21 +44,21 @@ def test_a_key_is_made_on_the_page_and_revoked(app: Application) -> None:
 
 def test_a_key_is_made_listed_and_revoked_on_the_command_line(app: Application) -> None:
     slug = app.organization.slug
-    made = json.loads(run("create", "--workspace", slug, "--scopes", "docs:read", "--json"))
+    made = json.loads(run("create", "--organization", slug, "--scopes", "docs:read", "--json"))
     assert made.keys() == {"key", "base_url"}
     assert made["base_url"].endswith("/aap")
     assert with_secret(app, made["key"]).send("GET", "/sessions").json == {"sessions": []}
     row = ServerKey.objects.get(name="Command line")
-    assert f"{row.pk}  active" in run("list", "--workspace", slug)
+    assert f"{row.pk}  active" in run("list", "--organization", slug)
     assert run("revoke", str(row.pk)) == "Revoked.\n"
     assert with_secret(app, made["key"]).send("GET", "/sessions").status == 401
     with pytest.raises(CommandError, match="Unknown scopes: people:read"):
-        run("create", "--workspace", slug, "--scopes", "people:read")
+        run("create", "--organization", slug, "--scopes", "people:read")
 
 
 def test_a_key_without_a_scope_has_no_tool_of_it(app: Application) -> None:
     secret = json.loads(
-        run("create", "--workspace", app.organization.slug, "--scopes", "data:read", "--json")
+        run("create", "--organization", app.organization.slug, "--scopes", "data:read", "--json")
     )["key"]
     listed = with_secret(app, secret).send("GET", "/meta").json["agents"]
     tools = {agent["name"]: {tool["name"] for tool in agent["tools"]} for agent in listed}

@@ -32,7 +32,7 @@ def test_the_list_and_the_page_show_what_is_asked_for(case: RefundCase) -> None:
     for shown in (case.row().summary, case.charge, "stripe.refund", "2000", case.row().user_email):
         assert shown in page
     assert "Approve" in page
-    assert "Decline" in page
+    assert "Reject" in page
 
 
 @pytest.mark.parametrize("word", ["approve", "decline"])

@@ -53,6 +53,7 @@ PATHS = {
     ".well-known/oauth-authorization-server/api/mcp/<project:project_id>",
     "connections/tokens",
     "connections/tokens/<uuid:token_id>/revoke",
+    "members/undo",
     "projects-tokens",
     "projects-tokens/<uuid:token_id>/revoke",
     # Servers and pages of organizations

@@ -215,7 +215,7 @@ def stale_form(visitors: Visitors) -> Visitor:
     visitor = visitors.show("anyone", "/signin")
     visitor.page.context.clear_cookies()
     visitor.sign_in()
-    expect(visitor.page).to_have_title(re.compile("Form expired"))
+    expect(visitor.page).to_have_title(re.compile("This form expired"))
     return visitor
 
 

@@ -1,4 +1,4 @@
-"""“Ask your workspace” as the browser of a person sends and shows it."""
+"""“Ask your organization” as the browser of a person sends and shows it."""
 
 import json
 from typing import Any

@@ -58,7 +58,9 @@ def membership(user: User) -> Membership:
 
 
 def regrade(browser: Http, row: Membership, role: Role) -> Any:
-    return save(browser, model_url(Membership, "change", row.pk), {"role": role.value})
+    return save(
+        browser, model_url(Membership, "change", row.pk), {"role": role.value, "gives_up": "on"}
+    )
 
 
 def test_every_permission_of_a_role_exists(db: None) -> None:  # noqa: ARG001  opens the database
@@ -162,11 +164,13 @@ def test_an_admin_cannot_change_what_the_platform_decides(grant: Grant) -> None:
         for prefix in ("flags", "agents", "memberships")
         for name in ("TOTAL_FORMS", "INITIAL_FORMS")
     }
-    sent = {"name": "Renamed", "slug": "stolen", "calls_per_minute": "9999", **empty}
+    own = {"name": "Renamed", "time_zone": "Europe/Berlin", "currency": "EUR"}
+    sent = {**own, "slug": "stolen", "calls_per_minute": "9999", **empty}
     address = model_url(Organization, "change", grant.organization.pk)
     assert save(browser, address, sent).status_code == 302
     after = Organization.objects.get(pk=grant.organization.pk)
     assert (after.name, after.calls_per_minute) == ("Renamed", None)
+    assert (after.time_zone, after.currency) == ("Europe/Berlin", "EUR")
     assert after.slug == grant.organization.slug
     person = model_url(User, "change", grant.user.pk)
     assert browser.get(person).status_code == 200
@@ -231,7 +235,7 @@ def test_two_super_admins_who_demote_each_other_at_once_leave_one(grant: Grant) 
         (browser_of(second), membership(grant.user)),
     ]
     both_may = Barrier(2, timeout=1)
-    may = workspace_admin._may_regrade
+    may = workspace_admin.may_regrade
 
     def may_then_wait(request: Any, row: Any) -> bool:
         allowed = may(request, row)
@@ -249,7 +253,7 @@ def test_two_super_admins_who_demote_each_other_at_once_leave_one(grant: Grant) 
             connection.close()
 
     with (
-        patch.object(workspace_admin, "_may_regrade", may_then_wait),
+        patch.object(workspace_admin, "may_regrade", may_then_wait),
         ThreadPoolExecutor(2) as pool,
     ):
         statuses = sorted(pool.map(demote, pairs))

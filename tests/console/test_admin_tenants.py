@@ -148,6 +148,8 @@ def test_another_organizations_row_is_answered_as_a_missing_one(
             for key in (row.pk, missing(row)):
                 answer = browser.get(model_url(model, page, key), follow=True)
                 said = answer.content.decode().replace(str(key), "ID")
+                # The page leads to sign-in and back to its own address, where keys are quoted.
+                said = said.replace(model_url(model, page, key).replace("/", "%2F"), "HERE")
                 said = re.sub(r'(csrfmiddlewaretoken" value|nonce)="[^"]*"', "", said)
                 answers.append((answer.status_code, answer.redirect_chain, said))
             assert answers[0] == answers[1], (model, page)

@@ -1,4 +1,4 @@
-"""“Ask your workspace”: forms made from schemas, and answers that people can read."""
+"""“Ask your organization”: forms made from schemas, and answers that people can read."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def test_one_organization_opens_at_once_and_the_data_tools_come_first(
     assert page.redirect_chain == [(ask_path(grant), 302)]
     assert "no-store" in page["Cache-Control"]
     tree = markup(page.content)
-    assert [one.text for one in tree.all("h2")] == ["Workspace data", "Documentation", "Setup"]
+    assert [one.text for one in tree.all("h2")] == ["Organization data", "Documentation", "Setup"]
     links = [one.attributes["href"] for one in tree.all("a", class_="tile")]
     assert sorted(links) == [ask_path(grant, name) for name in sorted(BUILT_IN)]
     assert all("data_" in link for link in links[: len(TOOLS)])
@@ -61,7 +61,7 @@ def test_a_person_without_an_organization_is_shown_what_to_do(db: None) -> None:
     browser = browser_of(User.objects.create_user("nobody@example.com"))
     page = browser.get("/ask")
     assert page.status_code == 200
-    assert "Ask an administrator" in page.content.decode()
+    assert "You have no active membership of an organization." in page.content.decode()
 
 
 @each_tool
@@ -259,3 +259,12 @@ def test_other_kinds_of_arguments_and_results(person: Http, grant: Grant) -> Non
     assert (status, "The JSON below has the rest" in page.text) == (200, True)
     for value in ("null", "true", "[]", "{}", '[1, {"a": 1}]', '"text"', "1.5"):
         assert shown_json(ask(person, grant, "echo", value=value)[1]) == json.loads(value)
+
+
+def test_times_of_an_answer_have_the_form_of_every_page(
+    person: Http, grant: Grant, records: Records
+) -> None:
+    _, page = ask(person, grant, "data_find_user", user=records.customers[0].pk)
+    times = page.all("time", data_local="time")
+    assert times
+    assert all(re.fullmatch(r"\w{3} \d+, \d{4}, \d\d:\d\d:\d\d UTC", one.text) for one in times)

@@ -1,4 +1,4 @@
-"""“Ask your workspace”: who may call what, what is recorded, and which limits count."""
+"""“Ask your organization”: who may call what, what is recorded, and which limits count."""
 
 from typing import Any
 

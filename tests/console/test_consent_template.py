@@ -87,9 +87,9 @@ def test_a_name_that_anyone_can_choose_is_marked_as_such() -> None:
 
 def test_only_a_name_that_is_verified_for_stands_without_quotes_and_in_our_colour() -> None:
     stranger, known = render_consent(), render_consent(client_is_verified=True)
-    assert stranger.one("h1").text == "“ Claude ” wants to connect to your workspace"
+    assert stranger.one("h1").text == "“ Claude ” wants to connect to your organization"
     assert stranger.all("bdi", class_="verified") == []
-    assert known.one("h1").text == "Claude wants to connect to your workspace"
+    assert known.one("h1").text == "Claude wants to connect to your organization"
     assert known.one("bdi", class_="verified").text == "Claude"
 
 
@@ -127,7 +127,7 @@ def test_every_box_has_its_own_label_and_sentence() -> None:
 
 
 def test_destructive_actions_are_ruled_out_in_words() -> None:
-    assert "Never allowed: destructive actions" in render_consent().text
+    assert "Never allowed at this address: destructive actions" in render_consent().text
 
 
 def test_where_the_person_goes_afterwards_is_named() -> None:
@@ -151,7 +151,7 @@ def test_a_request_for_nothing_can_only_be_cancelled() -> None:
 def test_somebody_without_an_organization_can_only_cancel() -> None:
     page = render_consent(organizations=[])
     assert decisions(page) == ["cancel"]
-    assert "You don't belong to an active organization" in page.text
+    assert "You have no active membership of an organization" in page.text
 
 
 def test_what_was_wrong_with_the_last_answer_is_announced() -> None:

@@ -71,7 +71,7 @@ def test_a_personal_token_is_created_shown_once_listed_at_connections_and_revoke
     for address in (PAGE, "/connections"):
         page = browser.get(address).content.decode()
         assert "Reporting script" in page
-        assert "Read workspace data" in page
+        assert "Read organization data" in page
         assert secret[-4:] in page
         assert not SECRET.search(page)
     assert secret not in str(McpToken.objects.values())

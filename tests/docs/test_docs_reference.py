@@ -203,7 +203,7 @@ def _kinds(failure: type[ToolFailure]) -> set[str]:
 def test_the_audit_page_lists_every_reason() -> None:
     listed = set(words([row[0] for row in table("audit-log", "Reasons")]))
     refused = {one.reason for one in LAYERS if not one.allowed}
-    refused |= {"read_only"}  # a layer of the page "Ask your workspace" alone
+    refused |= {"read_only"}  # a layer of the page "Ask your organization" alone
     limits = {"rate_limited"}
     rows = (call_kinds.CALL, call_kinds.READ, call_kinds.GET_PROMPT)
     limits |= {"grant_ended"}  # asked of approved requests alone

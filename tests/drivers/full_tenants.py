@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
+from allauth.mfa.models import Authenticator
 from django.db import models
 from django.db.models import F
 from django.test import Client as Http
@@ -81,7 +83,12 @@ def tenant(name: str, *, role: Role = Role.ADMIN) -> FullTenant:
     member = User.objects.create_user(f"member@{name}.example", name=f"{name} member")
     Membership.objects.create(user=member, organization=place)
     place.refresh_from_db()
-    rows = {Organization: place, User: member, Membership: membership, **rows_of(name, consent)}
+    # A key that is no part of another number of a page.
+    factor = Authenticator.objects.create(
+        id=crc32(name.encode()), user=member, type=Authenticator.Type.TOTP, data={}
+    )
+    people = {User: member, Membership: membership, Authenticator: factor}
+    rows = {Organization: place, **people, **rows_of(name, consent)}
     return FullTenant(name, place, boss, member, rows)
 
 

@@ -27,7 +27,7 @@ def remember(client: OAuthClient, browser: Browser, **changes: object) -> str:
 def asks(response: Response) -> bool:
     """Whether the person is asked; else a code has gone to the client already."""
     if response.status_code == 200:
-        assert "wants to connect to your workspace" in response.content.decode()
+        assert "wants to connect to your organization" in response.content.decode()
         return True
     assert set(answer(response, response["Location"].partition("?")[0])) == {"code", "state", "iss"}
     return False

@@ -23,11 +23,13 @@ TOOL = "search_docs"
 BREAK: dict[str, Callable[[], object]] = {
     "authorization": lambda: authorizations.revoke(grant().pk, reason="revoked_by_admin"),
     "membership": lambda: Membership.objects.all().delete(),
+    "member": lambda: Membership.objects.update(suspended_at=timezone.now()),
     "user": lambda: User.objects.update(is_active=False),
     "client": lambda: Client.objects.update(disabled_at=timezone.now()),
     "organization": lambda: Organization.objects.update(suspended_at=timezone.now()),
 }
 REPAIR: dict[str, Callable[[], object]] = {
+    "member": lambda: Membership.objects.update(suspended_at=None),
     "user": lambda: User.objects.update(is_active=True),
     "client": lambda: Client.objects.update(disabled_at=None),
     "organization": lambda: Organization.objects.update(suspended_at=None),

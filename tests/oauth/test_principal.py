@@ -114,6 +114,7 @@ def update_all(model: Any, **values: object) -> Callable[[], object]:
 CONDITIONS = {
     "authorization": update_all(Authorization, revoked_at=NOON),
     "membership": delete_all(Membership),
+    "member": update_all(Membership, suspended_at=NOON),
     "user": update_all(User, is_active=False),
     "organization": update_all(Organization, suspended_at=NOON),
     "client": update_all(Client, disabled_at=NOON),

@@ -53,6 +53,7 @@ from tools_registry.api.offers import (
     Skill,
     Tool,
     WriteSkill,
+    find_destructive_words,
     pass_as_mapping,
 )
 from tools_registry.api.results import (
@@ -137,6 +138,7 @@ __all__ = [
     "add_sentence",
     "bearer",
     "error_sentence",
+    "find_destructive_words",
     "judge_endpoint_status",
     "judge_status",
     "pass_as_mapping",

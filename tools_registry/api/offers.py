@@ -4,6 +4,7 @@ Authors import these from `tools_registry.api`.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, TypeVar
@@ -16,9 +17,24 @@ from tools_registry.api.uri_templates import compile_template, expand_template
 # The file that every skill has, with its frontmatter (agentskills.io/specification).
 MAIN_FILE: Final = "SKILL.md"
 
+# Words of a name that promise something which cannot be undone, in any form such as "deletes" or
+# "cancellation".
+DESTRUCTIVE_WORD: Final = re.compile(
+    r"(?:cancel|delet|destr[ou]y|drop|eras|purg|refund|remov|revok|terminat|void|wipe)"
+    r"(?:s|e|es|ed|d|ing|ion|ions|al|als|led|ling|lation|lations)?"
+)
+# Names are written as delete_book, delete-book, books.delete and deleteBook.
+WORD_BOUNDARY: Final = re.compile(r"[._-]|(?<=[a-z0-9])(?=[A-Z])")
+
 R = TypeVar("R")
 Arguments: TypeAlias = Mapping[str, Json]
 Schema: TypeAlias = Mapping[str, Json]
+
+
+def find_destructive_words(name: str) -> list[str]:
+    """Returns the words of a tool's name that promise something which cannot be undone."""
+    words = WORD_BOUNDARY.split(name)
+    return [word for word in words if DESTRUCTIVE_WORD.fullmatch(word.lower())]
 
 
 def pass_as_mapping(function: Callable[[ToolContext, Arguments], R]) -> Callable[..., R]:

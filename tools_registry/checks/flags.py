@@ -3,20 +3,12 @@
 The rules that name them, with their ids and hints, are in `checks/__init__.py`.
 """
 
-import re
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
-from tools_registry.api import Tool
+from tools_registry.api import Tool, find_destructive_words
 
 Problems: TypeAlias = Iterator[str]
-
-# Words of a name that promise something which cannot be undone, in any form such as "deletes" or
-# "cancellation".
-DESTRUCTIVE_WORD: Final = re.compile(
-    r"(?:cancel|delet|destr[ou]y|drop|eras|purg|refund|remov|revok|terminat|void|wipe)"
-    r"(?:s|e|es|ed|d|ing|ion|ions|al|als|led|ling|lation|lations)?"
-)
 
 
 def check_destructive(tool: Tool) -> Problems:
@@ -37,6 +29,5 @@ def unlike_its_name(tool: Tool) -> Problems:
     """Names of destructive actions without the flag that keeps them out of MCP."""
     if tool.destructive or tool.not_destructive:
         return
-    for word in re.split(r"[._]", tool.name):
-        if DESTRUCTIVE_WORD.fullmatch(word):
-            yield f"the name says {word!r} and it is not declared destructive."
+    for word in find_destructive_words(tool.name):
+        yield f"the name says {word!r} and it is not declared destructive."

@@ -54,4 +54,4 @@ class GateExplainer:
 
 def _changed_system(tool: Tool, names: Mapping[str, str]) -> str:
     """Returns the system that a tool can change: its integration's, or the workspace."""
-    return names.get(tool.integration, _("this workspace")) if tool.mutates else ""
+    return names.get(tool.integration, _("this organization")) if tool.mutates else ""

@@ -5,7 +5,7 @@ the role of a membership holds in its own organization
 (`docs/decisions/0032-roles-in-the-admin.md`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 from uuid import UUID
@@ -17,7 +17,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from workspace.models import Role, User
+from workspace.models import ACTIVE_MEMBERSHIP, Membership, Role, User
 
 M = TypeVar("M", bound=Model)
 Visitor = AbstractBaseUser | AnonymousUser
@@ -32,6 +32,8 @@ VERBS_OF_ADMINS: Final[Mapping[str, tuple[str, ...]]] = {
     "workspace.agent": ("view", "change"),
     "workspace.membership": ("view", "change", "delete"),
     "workspace.user": ("view",),
+    # Deleting is resetting: no page deletes a single factor.
+    "mfa.authenticator": ("view", "delete"),
     "workspace.customer": VERBS,
     "workspace.company": ("view",),
     "workspace.lead": ("view",),
@@ -134,8 +136,13 @@ EVERYWHERE: Final = Reach(everywhere=True)
 
 def is_shared(model: type[Model], lookup: str) -> bool:
     """Returns whether a row may belong to several organizations at a time."""
-    first, _, rest = lookup.partition("__")
-    return bool(rest) and bool(model._meta.get_field(first).one_to_many)
+    place: Any = model
+    for name in lookup.split("__")[:-1]:
+        field = place._meta.get_field(name)
+        if field.one_to_many:
+            return True
+        place = field.related_model
+    return False
 
 
 def organizations_administered(user: Visitor) -> frozenset[UUID]:
@@ -144,6 +151,15 @@ def organizations_administered(user: Visitor) -> frozenset[UUID]:
         return frozenset()
     roles = cast("User", user).active_roles
     return frozenset(organization for organization, role in roles.items() if role in ADMINS)
+
+
+def list_admins(organization_ids: Collection[UUID]) -> list[User]:
+    """Returns the people who can administer any of these organizations now, by address."""
+    rows = Membership.objects.filter(
+        ACTIVE_MEMBERSHIP, organization__in=organization_ids, role__in=ADMINS
+    )
+    people = User.objects.filter(pk__in=rows.values("user"), is_active=True, is_program=False)
+    return list(people.order_by("email"))
 
 
 def reach(user: Visitor, *permissions: str) -> Reach:

@@ -124,14 +124,24 @@ class ScopedAdmin(ScopedRows, ComparedAdmin, DeclaredLookupsAdmin):
         field = get_fields_from_path(self.model, declared)[-1]
         return (declared, ScopedRelatedFilter) if field.is_relation else declared
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **more: Any
+    ) -> HttpResponse:
+        context["has_no_history"] = not self._may_see_history(request)
+        answer: HttpResponse = super().render_change_form(request, context, *args, **more)
+        return answer
+
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        # The history of a person or a client names the other organizations they belong to.
-        shared = admin_access.is_shared(self.model, self.organization_lookup)
-        if shared and not self.reach(request, "view", "change").everywhere:
+        if not self._may_see_history(request):
             raise PermissionDenied
         return super().history_view(request, object_id, extra_context)
+
+    def _may_see_history(self, request: HttpRequest) -> bool:
+        # The history of a person or a client names the other organizations they belong to.
+        is_shared = admin_access.is_shared(self.model, self.organization_lookup)
+        return not is_shared or self.reach(request, "view", "change").everywhere
 
 
 class ReadOnlyAdmin(ScopedAdmin):

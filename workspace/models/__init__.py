@@ -60,6 +60,7 @@ from workspace.models.page_jobs import (
     PageJob,
 )
 from workspace.models.people import (
+    ACTIVE_MEMBERSHIP,
     Agent,
     AgentKind,
     FeatureFlag,
@@ -82,6 +83,7 @@ from workspace.models.support import (
 )
 
 __all__ = [
+    "ACTIVE_MEMBERSHIP",
     "BADNESS",
     "BAD_MOODS",
     "STARTED",

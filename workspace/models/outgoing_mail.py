@@ -10,6 +10,7 @@ from workspace.models.people import Organization
 
 class MailKind(models.TextChoices):
     APPROVAL = "approval", _("Request for approval")
+    SECOND_STEP = "second_step", _("Two-step verification was reset")
 
 
 class MailState(models.TextChoices):

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Iterator
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, Final
 from zoneinfo import available_timezones
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -87,8 +87,8 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     @cached_property
     def active_roles(self) -> dict[uuid.UUID, str]:
-        """The role by organization, without suspended organizations; read once per instance."""
-        active = self.memberships.filter(organization__suspended_at__isnull=True)
+        """The role by organization, of active memberships; read once per instance."""
+        active = self.memberships.filter(ACTIVE_MEMBERSHIP)
         return dict(active.values_list("organization_id", "role"))
 
     def get_full_name(self) -> str:
@@ -185,7 +185,7 @@ class Role(models.TextChoices):
 
 
 class Membership(models.Model):
-    """The membership of a user in an organization.
+    """The membership of a user in an organization; `ACTIVE_MEMBERSHIP` is when it gives rights.
 
     Leaving deletes the row and joining again creates another. Authorizations refer to the row, so a
     token of an earlier membership does not become valid again.
@@ -196,6 +196,8 @@ class Membership(models.Model):
     organization = models.ForeignKey(Organization, models.CASCADE, related_name="memberships")
     role = models.CharField(_("role"), max_length=20, choices=Role.choices, default=Role.MEMBER)
     created_at = models.DateTimeField(_("since"), default=timezone.now, editable=False)
+    # Connections and roles pause while it is set, and continue when an admin clears it.
+    suspended_at = models.DateTimeField(_("suspended"), null=True, editable=False)
 
     class Meta:
         verbose_name = _("membership")
@@ -208,6 +210,10 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} in {self.organization}"
+
+
+# Which memberships give their role, and let connections and tokens work.
+ACTIVE_MEMBERSHIP: Final = models.Q(suspended_at=None, organization__suspended_at=None)
 
 
 class FeatureFlag(models.Model):

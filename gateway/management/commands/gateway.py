@@ -16,7 +16,7 @@ from gateway.outbound_policy import InvalidTargetUrl
 from gateway.projects import CreatedProject, InvalidProject
 from oauth import mcp_tokens
 from workspace.administration.access import ADMINS
-from workspace.models import Membership, Organization, User
+from workspace.models import ACTIVE_MEMBERSHIP, Membership, Organization, User
 
 TOKEN_DAYS: Final = 90
 NO_APPROVER: Final = (
@@ -142,7 +142,7 @@ def _is_url(place: str) -> bool:
 def _owner(organization: Organization, email: str | None) -> User:
     """The member of this address, else the first admin."""
     members = Membership.objects.filter(
-        organization=organization, user__is_active=True, user__is_program=False
+        ACTIVE_MEMBERSHIP, organization=organization, user__is_active=True, user__is_program=False
     )
     if email:
         members = members.filter(user__email=email.lower())

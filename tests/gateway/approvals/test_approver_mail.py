@@ -226,3 +226,19 @@ def test_approvers_of_many_requests_are_found_once(
     assert of_members[0] == of_members[1] < 5
     # Each request is described once, not once for each approver.
     assert len(of_nine) < 70
+
+
+def test_arguments_are_written_as_they_are_sent(
+    project: ReviewedProject, run_after_a_minute: Callable[[], int]
+) -> None:
+    project.rule(WRITE, "require_approval").approvers.add(project.member("first"))
+    request = project.request(WRITE, name="007", amount=1999, address={"zip": 10115})
+    assert run_after_a_minute() == 1
+    body = mail.outbox[0].body
+    assert 'name: "007"' in body
+    assert "amount: 1999" in body
+    assert 'address: { "zip"' in body
+    assert ": 10115 }" in body
+    shown = {one.name: one.text for one in details.build(request).arguments}
+    # A text that looks like a number does not look like one.
+    assert (shown["name"], shown["amount"]) == ('"007"', "1999")

@@ -277,7 +277,7 @@ def run(*words: str) -> str:
 
 def test_the_command_makes_lists_and_revokes_keys(office: Office) -> None:
     slug = office.organization.slug
-    made = json.loads(run("create", "--workspace", slug, "--scopes", "people:read", "--json"))
+    made = json.loads(run("create", "--organization", slug, "--scopes", "people:read", "--json"))
     assert made["api_url"].endswith(f"/w/{slug}/api/v1")
     assert made["mcp_url"].endswith(f"/w/{slug}/api/mcp")
     program = with_secret(office, made["key"])
@@ -285,9 +285,9 @@ def test_the_command_makes_lists_and_revokes_keys(office: Office) -> None:
     assert program.get("people").status == 200
     row = ServerKey.objects.get()
     assert f"{row.pk}  active   live  Command line (people:read)" in run(
-        "list", "--workspace", slug
+        "list", "--organization", slug
     )
-    said = run("create", "--workspace", slug, "--scopes", "people:read time_off:read", "--test")
+    said = run("create", "--organization", slug, "--scopes", "people:read time_off:read", "--test")
     assert "hhr_test_" in said
     assert run("revoke", str(row.pk)) == "Revoked.\n"
     assert run("revoke", str(row.pk)) == "This key was already revoked.\n"
@@ -297,11 +297,14 @@ def test_the_command_makes_lists_and_revokes_keys(office: Office) -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("create", "--workspace", "nowhere", "--scopes", "people:read"), "no workspace 'nowhere'"),
-        (("create", "--workspace", "nowhere", "--scopes", "x"), "Unknown scopes: x. Use: org"),
-        (("create", "--workspace", "nowhere", "--scopes", " "), "Unknown scopes: none given"),
         (
-            ("create", "--workspace", "x", "--scopes", "people:read", "--days", "99999"),
+            ("create", "--organization", "nowhere", "--scopes", "people:read"),
+            "no organization 'nowhere'",
+        ),
+        (("create", "--organization", "nowhere", "--scopes", "x"), "Unknown scopes: x. Use: org"),
+        (("create", "--organization", "nowhere", "--scopes", " "), "Unknown scopes: none given"),
+        (
+            ("create", "--organization", "x", "--scopes", "people:read", "--days", "99999"),
             "from 0 to 3650",
         ),
         (("revoke", "x"), "no API key with this id"),
