@@ -148,7 +148,7 @@ class EventsView(SdkView):
     @operation(
         "Record up to 100 events.",
         request=serializers.EventBatch,
-        response=serializers.Done,
+        response=serializers.EventsRecorded,
     )
     def post(self, request: Request) -> Response:
         secrets = callers.read_secrets(request)

@@ -1,5 +1,6 @@
 """Operations on organizations and memberships."""
 
+from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
@@ -36,9 +37,13 @@ def join(organization: Organization, user: User, *, role: Role = Role.MEMBER) ->
 
 def flag(organization_id: UUID, name: str) -> bool:
     """Returns whether a feature is on: the organization's choice, or the flag's default."""
-    chosen = FeatureFlag.objects.filter(organization=organization_id, name=name)
-    enabled = chosen.values_list("enabled", flat=True).first()
-    return flags.DEFAULTS[name] if enabled is None else enabled
+    return read_flags(organization_id)[name]
+
+
+def read_flags(organization_id: UUID) -> Mapping[str, bool]:
+    """Returns whether each feature is on, with one statement."""
+    chosen = FeatureFlag.objects.filter(organization=organization_id)
+    return {**flags.DEFAULTS, **dict(chosen.values_list("name", "enabled"))}
 
 
 def identity_secret(organization: Organization) -> str | None:
