@@ -43,5 +43,7 @@ def contract(public_url: str) -> dict[str, Any]:
         "OAS_VERSION": "3.1.0",
         "SERVERS": [{"url": public_url}],
         "ENFORCE_NON_BLANK_FIELDS": True,
+        # No copy of a body for PATCH with all members optional: our bodies say which are.
+        "COMPONENT_SPLIT_PATCH": False,
         "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     }

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from customers.conversations import ConversationOfAnother
 from customers.events import KnownEvents
 from customers.identification.field_values import InvalidField
-from customers.tickets import NoSuchTicket
+from customers.tickets import KnownTicket, NoSuchTicket
 from rest import exceptions
 from rest.errors import ApiError, FieldIssue, field_error
 from rest.exceptions import Translations
@@ -72,5 +72,6 @@ TRANSLATIONS: Final[Translations] = {
     ConversationOfAnother: lambda _: field_error(
         409, "user_id", "The conversation of this session is of another customer."
     ),
+    KnownTicket: lambda _: field_error(409, "external_id", "Another ticket has this external id."),
     NoSuchTicket: lambda _: field_error(404, "ticket_id", "There is no such ticket."),
 }

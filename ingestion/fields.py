@@ -36,6 +36,14 @@ class Email(TypedField):
         return field_values.email(value)
 
 
+@extend_schema_field({"type": "string", "maxLength": field_values.MAX_EMAIL})
+class Assignee(TypedField):
+    """An email address, or an empty text for nobody."""
+
+    def read(self, value: Any) -> Any:
+        return value if value == "" else field_values.email(value)
+
+
 @extend_schema_field({"type": "integer", "minimum": 0, "maximum": 100})
 class Percentage(TypedField):
     def read(self, value: Any) -> Any:

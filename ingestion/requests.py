@@ -15,12 +15,16 @@ from customers.lookup_keys import email_key
 from ingestion import identities
 from ingestion.callers import SdkCaller
 from ingestion.clocks import SenderClock, read_clock
-from workspace.models import AuthorKind, TicketPriority
+from workspace.models import AuthorKind, TicketPriority, TicketStatus
 
 # The members of a request body, checked by its serializer.
 Sent: TypeAlias = Mapping[str, Any]
 
 WIDGET: Final = "widget"
+# What a page may not say of a new ticket.
+SERVERS_OF_TICKETS: Final = (
+    *("status", "inbox", "external_id", "assignee", "created_at", "resolved_at"),
+)
 KEPT: Final = "The address is kept with the ticket."
 # Fields that an answer names; `ignored_count` is the number of all.
 MAX_IGNORED: Final = 100
@@ -72,18 +76,33 @@ def create_ticket(caller: SdkCaller, sent: Sent) -> Sent:
     text = sent.get("message", "")
     is_known = customer is not None and email_key(customer.email) == email_key(address)
     contact = {} if is_known or not address else {"email": address}
+    clock = read_clock(caller)
+    ignored = [
+        IgnoredField(name, traits.SERVERS_ONLY)
+        for name in SERVERS_OF_TICKETS
+        if name in sent and not caller.is_server
+    ]
+    refused = {one.field for one in ignored}
+    said = {name: value for name, value in sent.items() if name not in refused}
     new = tickets.NewTicket(
         subject=sent["subject"],
         message=tickets.NewTicketMessage(text, author_name=author) if text else None,
         customer=customer,
         source=sent.get("source") or ("api" if caller.is_server else WIDGET),
-        category=sent.get("category", ""),
-        priority=TicketPriority(sent.get("priority", TicketPriority.NORMAL)),
         metadata={**contact, **sent.get("metadata", {})},
+        change=_ticket_change(clock, said),
+        created_at=clock.read(said.get("created_at"), "created_at"),
     )
     ticket = tickets.create(caller.organization.pk, new)
-    ignored = [] if customer else [IgnoredField("email", _reason_for_no_customer(caller))]
+    if customer is None:
+        ignored.append(IgnoredField("email", _reason_for_no_customer(caller)))
     return _make_answer(ignored, ticket_id=ticket.pk, customer_id=customer.pk if customer else None)
+
+
+def change_ticket(caller: SdkCaller, ticket_id: str, sent: Sent) -> Sent:
+    change = _ticket_change(read_clock(caller), sent)
+    changed = tickets.change(caller.organization.pk, ticket_id, change)
+    return _make_answer(changed=["assignee" if one == "assignee_id" else one for one in changed])
 
 
 def reply_to_ticket(caller: SdkCaller, ticket_id: str, sent: Sent) -> Sent:
@@ -94,7 +113,7 @@ def reply_to_ticket(caller: SdkCaller, ticket_id: str, sent: Sent) -> Sent:
         is_internal=sent.get("internal", False),
     )
     written = tickets.reply(caller.organization.pk, ticket_id, message)
-    return _make_answer(ticket_id=ticket_id, position=written.position)
+    return _make_answer(ticket_id=written.ticket_id, position=written.position)
 
 
 def record_events(caller: SdkCaller, sent: Sent) -> Sent:
@@ -192,6 +211,14 @@ def _update(clock: SenderClock, item: tuple[int, Sent]) -> profiles.Profile:
         )
     except InvalidField as problem:
         raise problem.with_prefix(f"users[{place}]") from None
+
+
+def _ticket_change(clock: SenderClock, sent: Sent) -> tickets.TicketChange:
+    named = {name: sent[name] for name in (*tickets.SAID, "assignee") if name in sent}
+    kinds = {"status": TicketStatus, "priority": TicketPriority}
+    typed = {name: kinds[name](one) if name in kinds else one for name, one in named.items()}
+    at = clock.read(sent.get("resolved_at"), "resolved_at")
+    return tickets.TicketChange(**{**typed, "resolved_at": at})
 
 
 def _event(caller: SdkCaller, clock: SenderClock, item: tuple[int, Sent]) -> events.NewEvent:

@@ -15,6 +15,7 @@ from customers.identification.traits import (
     parse_customer_traits,
 )
 from ingestion.fields import (
+    Assignee,
     Email,
     Fields,
     Flag,
@@ -35,11 +36,13 @@ from workspace.models import (
     Mood,
     Rating,
     TicketPriority,
+    TicketStatus,
 )
 from workspace.models.support import MAX_SUBJECT
 
 MAX_NAME: Final = 200
 TIMESTAMP: Final = "When this was true; now if missing. A newer message is never overwritten."
+ASSIGNEE: Final = "The address of a member of the organization; empty for nobody."
 SENT_AT: Final = "The sender's clock at sending: it corrects the other times."
 
 
@@ -95,6 +98,25 @@ class TicketCreate(StrictSerializer):
     category = Text(required=False, allow_blank=True, max_length=100)
     priority = serializers.ChoiceField(TicketPriority.choices, required=False)
     metadata = Fields(tickets.MAX_METADATA_BYTES, required=False, help_text="50,000 bytes.")
+    status = serializers.ChoiceField(TicketStatus.choices, required=False)
+    inbox = Text(required=False, allow_blank=True, max_length=100)
+    assignee = Assignee(required=False, help_text=ASSIGNEE)
+    external_id = identifier(required=False, help_text="The ticket's id in your own system.")
+    created_at = Time(required=False, help_text="When it was written; now if missing.")
+    resolved_at = Time(required=False, help_text="With the status resolved; now if missing.")
+
+
+class TicketUpdate(StrictSerializer):
+    """A change of a ticket; what is missing stays as it is."""
+
+    subject = Text(required=False, max_length=MAX_SUBJECT)
+    status = serializers.ChoiceField(TicketStatus.choices, required=False)
+    priority = serializers.ChoiceField(TicketPriority.choices, required=False)
+    category = Text(required=False, allow_blank=True, max_length=100)
+    inbox = Text(required=False, allow_blank=True, max_length=100)
+    assignee = Assignee(required=False, help_text=ASSIGNEE)
+    external_id = identifier(required=False, help_text="The ticket's id in your own system.")
+    resolved_at = Time(required=False, help_text="With the status resolved; now if missing.")
 
 
 class TicketReply(StrictSerializer):
@@ -229,6 +251,12 @@ class TicketCreated(Done):
 
     ticket_id = serializers.CharField()
     customer_id = serializers.CharField(allow_null=True)
+
+
+class TicketUpdated(Done):
+    """The fields that have another value than before."""
+
+    changed = serializers.ListField(child=serializers.CharField())
 
 
 class TicketReplied(Done):

@@ -30,11 +30,11 @@ def parse_id(value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidValue("Send a string.")
     check_storable(value)
+    if len(value) > MAX_ID:
+        raise InvalidValue(f"Send at most {MAX_ID} characters.")
     named = _trim(value)
     if not named:
         raise InvalidValue("The id has no visible character. Leave it out if there is none.")
-    if len(named) > MAX_ID:
-        raise InvalidValue(f"Send at most {MAX_ID} characters.")
     if any(unicodedata.category(character) == "Cc" for character in named):
         raise InvalidValue("The id contains a control character.")
     if _is_no_id(named):

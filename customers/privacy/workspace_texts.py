@@ -76,6 +76,7 @@ REDACTED: Final = (
         Ticket,
         texts=("subject", "inbox", "category", "source", "last_author_name"),
         values=("metadata",),
+        keys=("external_id",),
         own=_rows_of("tickets"),
     ),
     TextColumns(
