@@ -145,7 +145,7 @@ def request_call(
     the arguments. `version` is that of the document that describes the tool, and `rule` returns
     what demands the approval, which a new request keeps. Raises TooManyWait and KeyReused.
     """
-    requested = {**_identified_call(call, version=version), **_facts(call.principal)}
+    requested = {**_identify_call(call, version=version), **_facts(call.principal)}
     if (row := _find_answering(requested)) is not None:
         return FoundRequest(row, is_new=False)
     words = {"summary": summary[:300], "expires_at": expires_at, "rule": dict(rule())}
@@ -158,7 +158,7 @@ def request_waiting_call(call: PreparedCall, name: str, *, summary: str) -> Appr
     It is requested once: later the same request is returned, whatever became of it. Raises
     TooManyWait.
     """
-    requested = _identified_call(call, call=name)
+    requested = _identify_call(call, call=name)
     before = list_by_calls(call.principal.organization_id, [name]).first()
     return before or _create({**requested, **_facts(call.principal), "summary": summary[:300]})
 
@@ -213,7 +213,7 @@ def outcome_period(caller_key: str) -> timedelta:
     return idempotency.KEPT if caller_key else REPEATED
 
 
-def _identified_call(requested: PreparedCall, **more: Any) -> dict[str, Any]:
+def _identify_call(requested: PreparedCall, **more: Any) -> dict[str, Any]:
     """The columns that identify a request for a call as a whole."""
     requester, subject, customer = requested.principal, requested.subject, requested.customer
     invocation = requested.invocation

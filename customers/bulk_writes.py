@@ -37,14 +37,14 @@ def renew_column(
     value: Callable[[M], Any],
     rows: Q,
     *,
-    turn: int,
+    lock: int,
 ) -> Iterator[int]:
     """Writes a column that is made of others where it is not what it should be.
 
     Rows are read in batches in the order of their keys; yields after each batch how many of it were
-    written. Those are locked, each batch in a transaction of its own; a row that somebody else has
-    locked is left for the next time. Ends if another process writes in this turn, which is the
-    number of an advisory lock.
+    written. Those are locked, each batch in a transaction of its own; a row that another
+    transaction has locked is left for the next run. Ends if another process holds the advisory
+    lock with this number.
     """
     can_skip = connection.features.has_select_for_update_skip_locked
     every: QuerySet[M] = QuerySet(model)
@@ -55,7 +55,7 @@ def renew_column(
         locked: list[M] = []
         if changed:
             with transaction.atomic():
-                if not _has_turn(turn):
+                if not _try_lock(lock):
                     return
                 locked = list(read.filter(pk__in=changed).select_for_update(skip_locked=can_skip))
                 for row in locked:
@@ -65,11 +65,11 @@ def renew_column(
         batch = list(read.filter(pk__gt=batch[-1].pk)[:BATCH]) if len(batch) == BATCH else []
 
 
-def _has_turn(turn: int) -> bool:
-    """Returns whether no other process has this turn; it ends with the transaction."""
+def _try_lock(lock: int) -> bool:
+    """Takes an advisory lock for this transaction; returns False if another process has it."""
     # SQLite has one writer at a time.
     if connection.vendor != "postgresql":
         return True
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [turn])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [lock])
         return bool(cursor.fetchone()[0])

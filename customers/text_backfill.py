@@ -23,27 +23,27 @@ UNFILLED: Final = Q(search_text=None)
 # Of a run that fills words; the next one goes on within two minutes. Keys are read in one run.
 FILL_SECONDS: Final = 30.0
 # The advisory locks of the two tasks: "text" and "name".
-TEXT_TURN: Final = 0x74657874
-NAME_TURN: Final = 0x6E616D65
-_turns: Final = {turn: threading.Lock() for turn in (TEXT_TURN, NAME_TURN)}
+TEXT_LOCK: Final = 0x74657874
+NAME_LOCK: Final = 0x6E616D65
+_locks: Final = {key: threading.Lock() for key in (TEXT_LOCK, NAME_LOCK)}
 
 
 def fill_search_texts() -> int:
     """Fills `search_text` where it is missing, for half a minute; returns of how many rows."""
-    return _renew(TEXT_TURN, _fill(), time.monotonic() + FILL_SECONDS)
+    return _renew(TEXT_LOCK, _fill(), time.monotonic() + FILL_SECONDS)
 
 
 def renew_name_keys() -> int:
     """Writes the keys of names that are not those of this version; returns how many."""
-    return _renew(NAME_TURN, _renew_keys())
+    return _renew(NAME_LOCK, _renew_keys())
 
 
-def _renew(turn: int, batches: Iterator[int], until: float | None = None) -> int:
+def _renew(lock: int, batches: Iterator[int], until: float | None = None) -> int:
     """Writes batches until this time, or until the process is stopped; returns how many rows.
 
     Does nothing while another thread does the same.
     """
-    if not _turns[turn].acquire(blocking=False):
+    if not _locks[lock].acquire(blocking=False):
         return 0
     try:
         renewed = 0
@@ -53,14 +53,14 @@ def _renew(turn: int, batches: Iterator[int], until: float | None = None) -> int
                 break
         return renewed
     finally:
-        _turns[turn].release()
+        _locks[lock].release()
 
 
 def _fill() -> Iterator[int]:
     for model in SEARCHED:
         field = cast("SearchTextField", model._meta.get_field("search_text"))
         yield from bulk_writes.renew_column(
-            model, "search_text", field.sources, field.words, UNFILLED, turn=TEXT_TURN
+            model, "search_text", field.sources, field.make_row_words, UNFILLED, lock=TEXT_LOCK
         )
 
 
@@ -69,4 +69,4 @@ def _renew_keys() -> Iterator[int]:
         return name_key(row.name)
 
     for model in NAMED:
-        yield from bulk_writes.renew_column(model, "name_key", ("name",), key, Q(), turn=NAME_TURN)
+        yield from bulk_writes.renew_column(model, "name_key", ("name",), key, Q(), lock=NAME_LOCK)

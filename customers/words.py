@@ -19,7 +19,14 @@ from django.db.models.sql.compiler import SQLCompiler
 
 from customers.lookup_keys import email_key
 from foundation.text.folding import fold
-from foundation.text.words import IGNORED_WORDS, Form, WordQuery, folded_words, index_words
+from foundation.text.words import (
+    IGNORED_WORDS,
+    Form,
+    WordQuery,
+    is_split_by_signs,
+    make_index_words,
+    split_words,
+)
 from workspace.models import ConversationMessage, TicketMessage
 
 M = TypeVar("M", TicketMessage, ConversationMessage)
@@ -92,14 +99,17 @@ def has_lead_words(query: WordQuery) -> Q:
     """
     found = Q()
     for forms, typed in zip(query.groups, query.typed, strict=True):
-        conditions = [Q(search_text__contains=_stored_phrase(form)) for form in forms]
+        conditions = [Q(search_text__contains=_format_stored_phrase(form)) for form in forms]
         for term in typed:
-            conditions += [Q(name__icontains=term), Q(email_key__contains=email_key(term))]
+            conditions += [Q(email_key__contains=email_key(term))]
+            # SQLite compares other letters than ASCII as they are.
+            cases = dict.fromkeys((term, term.lower(), term.upper()))
+            conditions += [Q(name__icontains=case) for case in cases]
         found &= reduce(or_, conditions)
     return found
 
 
-def _stored_phrase(form: Form) -> str:
+def _format_stored_phrase(form: Form) -> str:
     """Returns words in a row, or a beginning of the last one, as `search_text` has them."""
     phrase = f" {' '.join(form)} "
     return phrase.removesuffix("* ")
@@ -108,7 +118,7 @@ def _stored_phrase(form: Form) -> str:
 def excerpt(text: str, query: WordQuery, longest: int) -> str:
     """Returns the part of a text where the first of the words is, on one line."""
     text = " ".join(text.split())
-    start = max(0, _first_place(text, query) - LEAD)
+    start = max(0, _find_first_place(text, query) - LEAD)
     if start:
         # At the beginning of a word.
         start = text.find(" ", start, start + LEAD) + 1 or start
@@ -117,21 +127,22 @@ def excerpt(text: str, query: WordQuery, longest: int) -> str:
     return f"{before}{part}{after}"
 
 
-def _first_place(text: str, query: WordQuery) -> int:
+def _find_first_place(text: str, query: WordQuery) -> int:
     """Returns where the first word of the query is in a text; 0 if none is."""
     every = {word.removesuffix("*") for group in query.groups for form in group for word in form}
     wanted = every - IGNORED_WORDS or every
     for run in RUN.finditer(text):
-        for word in folded_words(run.group()):
-            # Scripts without spaces: the sign within the run.
-            if not word.isascii() and (places := [word.find(one) for one in wanted if one in word]):
-                return run.start() + max(0, _place_within(run.group(), word, min(places)))
-        if not wanted.isdisjoint(index_words(run.group()).split()):
+        for word in split_words(run.group()):
+            if not is_split_by_signs(word):
+                continue
+            if places := [word.find(each) for each in wanted if each in word]:
+                return run.start() + max(0, _find_place(run.group(), word, min(places)))
+        if not wanted.isdisjoint(make_index_words(run.group()).split()):
             return run.start()
     return 0
 
 
-def _place_within(run: str, word: str, place: int) -> int:
+def _find_place(run: str, word: str, place: int) -> int:
     return fold(run).find(word) + place
 
 
@@ -161,16 +172,16 @@ class Matches(Func):
     ) -> Sql:
         table = compiler.quote_name_unless_alias(self._column.alias)
         found = f'{table}."search_words" @@ %s::tsquery'
-        parameters: tuple[str, ...] = (_tsquery(self.query),)
+        parameters: tuple[str, ...] = (_build_tsquery(self.query),)
         # Of a phrase, the index has only the words.
         for group in self.query.groups:
             if any(len(form) > 1 for form in group):
-                patterns = [f"%{_stored_phrase(form)}%" for form in group]
+                patterns = [f"%{_format_stored_phrase(form)}%" for form in group]
                 likes = [f'{table}."search_text" LIKE %s' for _ in patterns]
                 found += f" AND ({' OR '.join(likes)})"
                 parameters += tuple(patterns)
         if self.has_unfilled:
-            unfilled, typed = _english_tsquery(self.query)
+            unfilled, typed = _build_english_tsquery(self.query)
             found = (
                 f'(({found}) OR ({table}."search_text" IS NULL AND {table}."words" @@ {unfilled}))'
             )
@@ -185,16 +196,16 @@ class Matches(Func):
     ) -> Sql:
         column, _ = compiler.compile(self._column)
         table = self._column.target.model._meta.db_table
-        found = self._sqlite_found(compiler.quote_name_unless_alias(f"{table}_search"), column)
-        parameters: tuple[str, ...] = (_fts5_query(self.query),)
+        found = self._match_fts5(compiler.quote_name_unless_alias(f"{table}_search"), column)
+        parameters: tuple[str, ...] = (_build_fts5_query(self.query),)
         if self.has_unfilled:
             alias = compiler.quote_name_unless_alias(self._column.alias)
-            words = self._sqlite_found(compiler.quote_name_unless_alias(f"{table}_words"), column)
+            words = self._match_fts5(compiler.quote_name_unless_alias(f"{table}_words"), column)
             found = f'({found} OR ({alias}."search_text" IS NULL AND {words}))'
-            parameters += (_fts5_typed_query(self.query),)
+            parameters += (_build_typed_fts5_query(self.query),)
         return found, parameters
 
-    def _sqlite_found(self, index: str, column: str) -> str:
+    def _match_fts5(self, index: str, column: str) -> str:
         found = f"(SELECT rowid FROM {index} WHERE {index} MATCH %s"  # noqa: S608  names of tables
         # The list of all messages with a common word takes longer than everything else.
         if self.are_few:
@@ -206,37 +217,39 @@ class Matches(Func):
         return cast("Col", self.get_source_expressions()[0])
 
 
-def _tsquery(query: WordQuery) -> str:
-    groups = (" | ".join(f"({_tsquery_form(form)})" for form in group) for group in query.groups)
+def _build_tsquery(query: WordQuery) -> str:
+    groups = (
+        " | ".join(f"({_format_tsquery_form(form)})" for form in group) for group in query.groups
+    )
     return " & ".join(f"({group})" for group in groups)
 
 
-def _tsquery_form(form: Form) -> str:
+def _format_tsquery_form(form: Form) -> str:
     # Index words have neither quotes nor backslashes.
     return " & ".join(
         f"'{word.removesuffix('*')}'{':*' if word.endswith('*') else ''}" for word in form
     )
 
 
-def _fts5_query(query: WordQuery) -> str:
-    groups = (" OR ".join(_fts5_form(form) for form in group) for group in query.groups)
+def _build_fts5_query(query: WordQuery) -> str:
+    groups = (" OR ".join(_format_fts5_form(form) for form in group) for group in query.groups)
     return " AND ".join(f"({group})" for group in groups)
 
 
-def _fts5_form(form: Form) -> str:
+def _format_fts5_form(form: Form) -> str:
     # In quotes, AND, OR, NOT and NEAR are words too (FTS5, section 3.1).
     phrase = " ".join(form)
     return f'"{phrase.removesuffix("*")}"{" *" if phrase.endswith("*") else ""}'
 
 
-def _english_tsquery(query: WordQuery) -> Sql:
+def _build_english_tsquery(query: WordQuery) -> Sql:
     """The query by the words as typed, for the index of rows that have yet to be filled."""
-    parameters = [list(_typed_forms(group)) for group in query.typed]
+    parameters = [list(_list_typed_forms(group)) for group in query.typed]
     groups = (" || ".join(["phraseto_tsquery('english', %s)"] * len(each)) for each in parameters)
     return f"({' && '.join(f'({group})' for group in groups)})", tuple(chain(*parameters))
 
 
-def _typed_forms(group: Sequence[str]) -> Iterator[str]:
+def _list_typed_forms(group: Sequence[str]) -> Iterator[str]:
     """Terms as they are, and their parts if they differ.
 
     PostgreSQL keeps addresses, numbers and words with hyphens as one word each.
@@ -245,6 +258,6 @@ def _typed_forms(group: Sequence[str]) -> Iterator[str]:
         yield from dict.fromkeys((term.translate(BLANK), " ".join(WORD.findall(term))))
 
 
-def _fts5_typed_query(query: WordQuery) -> str:
+def _build_typed_fts5_query(query: WordQuery) -> str:
     groups = (" OR ".join(f'"{term.translate(BLANK)}"' for term in group) for group in query.typed)
     return " AND ".join(f"({group})" for group in groups)

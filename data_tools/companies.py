@@ -129,6 +129,7 @@ def data_search_companies(
     filters.add_equal("renewal_status", renewal_status, unless="any")
     filters.add_range("health", "health_score", min_health, max_health)
     filters.add_range("mrr", "mrr", min_mrr, max_mrr)
+    customers = access.customers(call.access)
     companies = Listing(
         noun="companies",
         rows=access.companies(call.access),
@@ -137,13 +138,14 @@ def data_search_companies(
         items=lambda rows: [_company(call, row) for row in rows],
         time=time_field,
         groupings={
-            "industry": groups.column("industry"),
-            "plan": groups.column("plan"),
+            "industry": groups.text_column("industry"),
+            "plan": groups.text_column("plan"),
             "renewal_status": groups.column("renewal_status"),
             "health_band": BY_HEALTH_BAND,
         },
         known={"industry": "industry", "plan": "plan", "renewal_status": "renewal_status"},
         members={"currency": call.organization.currency},
+        elsewhere=dict.fromkeys(("plan", "renewal_status"), ("data_search_users", customers)),
     )
     return listing.answer(call, companies, page, time, group_by)
 

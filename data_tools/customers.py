@@ -37,7 +37,7 @@ TOOLSET: Final = Toolset(scope="data:read", title="Customers")
 
 Item = dict[str, Json]
 
-Trait: TypeAlias = Annotated[str, text(200, "name=value")]
+Trait: TypeAlias = Annotated[str, text(200, "name=value; seats>5 of a number")]
 RECENT: Final = timedelta(days=30)
 USER_ORDERS: Final = {
     "last_seen_desc": RowOrder("-last_seen"),
@@ -115,6 +115,7 @@ def data_search_users(
     filters.add_ignoring_case("role", role)
     filters.add_equal("renewal_status", renewal_status, unless="any")
     filters.add_trait(trait, "custom_fields", access.customers(call.access))
+    companies = access.companies(call.access)
     customers = Listing(
         noun="customers",
         rows=access.customers(call.access).select_related("company"),
@@ -123,12 +124,13 @@ def data_search_users(
         items=lambda rows: [_user(call, row) for row in rows],
         time=time_field,
         groupings={
-            "plan": groups.column("plan"),
+            "plan": groups.text_column("plan"),
             "renewal_status": groups.column("renewal_status"),
-            "company": groups.reference("company", access.companies(call.access)),
+            "company": groups.reference("company", companies),
         },
         known={"plan": "plan", "role": "role", "renewal_status": "renewal_status"},
         members={"currency": call.organization.currency},
+        elsewhere=dict.fromkeys(("plan", "renewal_status"), ("data_search_companies", companies)),
     )
     return listing.answer(call, customers, page, time, group_by)
 
@@ -169,7 +171,7 @@ def data_search_leads(
         items=lambda rows: [_lead(call, row) for row in rows],
         time="created_at",
         groupings={
-            "source": groups.column("source"),
+            "source": groups.text_column("source"),
             "status": groups.column("status"),
             "day": groups.day("created_at", call.zone),
         },

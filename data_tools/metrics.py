@@ -69,7 +69,7 @@ def data_query_metrics(
     names = list(FIGURES) if metric is None else [metric]
     period = periods.from_call(call, time)
     start, end = _bounds(call, period)
-    previous = None if compare == "none" else comparison.compared_period(call, period, compare)
+    previous = None if compare == "none" else comparison.find_compared_period(call, period, compare)
     now = kpis.values(call.access, call.zone, start, end, names)
     then: Mapping[str, float | None] = {}
     if previous is not None and previous.start and previous.end:

@@ -186,7 +186,7 @@ def _groupings(call: DataToolCall, time_field: str) -> dict[str, Grouping]:
         "status": groups.column("status"),
         "priority": groups.column("priority"),
         "assignee": groups.reference("assignee", access.teammates(call.access), who.person),
-        "category": groups.column("category"),
+        "category": groups.text_column("category"),
         "company": groups.reference("company", access.companies(call.access)),
         "day": groups.day(time_field, call.zone),
     }

@@ -10,8 +10,6 @@ from typing import TypeVar
 from uuid import UUID
 
 from django.db.models import Model, QuerySet
-from django.db.models.functions import Coalesce
-from django.db.models.lookups import Exact
 
 from workspace.models import (
     Agent,
@@ -111,10 +109,12 @@ def events(access: Access) -> QuerySet[Event]:
 def bound_customer_events(access: Access) -> QuerySet[Event]:
     """Returns the events of the customer that a call is bound to, by the index of customers.
 
-    Without statistics, SQLite may take an index of the organization and read all of its events.
+    The customer is of the organization. With a condition on the organization of events, SQLite may
+    take an index of those, and read all events of the organization.
     """
-    own = Exact(Coalesce("organization", "organization"), access.organization_id)
-    return QuerySet(Event).filter(own, customer=access.customer_id)
+    return QuerySet(Event).filter(
+        customer__organization=access.organization_id, customer=access.customer_id
+    )
 
 
 def leads(access: Access) -> QuerySet[Lead]:

@@ -17,7 +17,7 @@ from customers.administration.records.customer_page import customer_page
 from customers.administration.records.filters import OfCompany, OneOrganization
 from customers.administration.records.lists import FoundRecords, RecordListAdmin
 from customers.lookup_keys import email_key
-from foundation.text.names import name_keys
+from foundation.text.names import list_name_keys
 from workspace.administration.facts import link_to
 from workspace.administration.times import time_tag
 from workspace.models import STARTED, Customer
@@ -85,7 +85,7 @@ class CustomerAdmin(PrivacyAdmin, RecordListAdmin):
     def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
         keys = {"email_key": [email_key(term)]}
         if "@" not in term:
-            keys["name_key"] = name_keys(term)
+            keys["name_key"] = list_name_keys(term)
         return search.find_by_names(rows, Customer, organization, term, **keys)
 
     def render_change_form(

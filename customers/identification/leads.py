@@ -23,7 +23,8 @@ def capture(
 ) -> Lead:
     """Writes a lead: the open one with this email, or a new one. Raises InvalidField."""
     open_leads = access.leads(Access(organization_id)).filter(status=LeadStatus.OPEN)
-    same = open_leads.select_for_update().filter(email_key=email_key(email))
+    # With all columns: `search_text` is written with those that it is made of.
+    same = open_leads.defer(None).select_for_update().filter(email_key=email_key(email))
     lead = same.order_by("created_at", "pk").first() or Lead(
         organization_id=organization_id, email=email, email_key=email_key(email), source=source
     )

@@ -5,7 +5,7 @@ erasures and exports.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.db import transaction
@@ -36,6 +36,7 @@ class TextColumns:
     """Columns of one table: `texts` are texts, `values` JSON values.
 
     A text of `keys` is emptied if it names the customer: it is unique, unless it is empty.
+    `derived` has columns that are computed from the others of a row.
 
     `name` is used in counts and in exports. `organization` is the lookup of the organization that
     a row belongs to, and `redaction` says by what a row names the customer. The rows of `own` are
@@ -47,6 +48,7 @@ class TextColumns:
     texts: Sequence[str] = ()
     values: Sequence[str] = ()
     keys: Sequence[str] = ()
+    derived: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     organization: str = "organization"
     redaction: Callable[[Subject], Redaction] = id_and_email_redaction
     own: Callable[[Subject], Q] = _none
@@ -92,6 +94,8 @@ class TextColumns:
                 setattr(row, name, "")
         for name in self.values:
             setattr(row, name, redaction.json(getattr(row, name)))
+        for name, compute in self.derived.items():
+            setattr(row, name, compute(row))
 
     def _redact_batch(self, keys: Sequence[Any], redaction: Redaction) -> int:
         rows: QuerySet[Any] = QuerySet(self.model).filter(pk__in=keys).order_by("pk")
@@ -101,6 +105,6 @@ class TextColumns:
             self._redact_row(row, redaction)
             if before != [getattr(row, name) for name in self.columns]:
                 changed.append(row)
-        QuerySet(self.model).bulk_update(changed, self.columns)
+        QuerySet(self.model).bulk_update(changed, [*self.columns, *self.derived])
         tables.empty_history(self.model, [row.pk for row in changed])
         return len(changed)

@@ -1,13 +1,14 @@
 """Rows of other customers and of the organization that may name a customer who is erased."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Q
 
 from customers.privacy import tables
 from customers.privacy.subject import Subject
 from customers.privacy.text_columns import TextColumns
+from foundation.text.names import name_key
 from workspace.models import (
     Agent,
     Company,
@@ -34,18 +35,25 @@ def _rows_of(name: str, lookup: str = "pk__in") -> Callable[[Subject], Q]:
     return lambda subject: Q(**{lookup: table.rows(subject)})
 
 
+def _name_key(row: Any) -> str:
+    """Returns the key of a name that was replaced, which has other signs than the name."""
+    return name_key(row.name)
+
+
 REDACTED: Final = (
     TextColumns(
         "companies",
         Company,
-        texts=("plan", "name", "name_key", "domain", "industry"),
+        texts=("plan", "name", "domain", "industry"),
         values=("custom_fields", "trait_times"),
+        derived={"name_key": _name_key},
     ),
     TextColumns(
         "customers",
         Customer,
-        texts=("plan", "name", "name_key", "avatar", "role"),
+        texts=("plan", "name", "avatar", "role"),
         values=("custom_fields", "context", "trait_times"),
+        derived={"name_key": _name_key},
         own=_rows_of("customers"),
     ),
     TextColumns("leads", Lead, texts=("name",), values=("fields",), own=_rows_of("leads")),

@@ -10,7 +10,7 @@ Comparison: TypeAlias = Literal["previous_period", "previous_year"]
 MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 
 
-def compared_period(
+def find_compared_period(
     call: DataToolCall, period: QueryPeriod, compare: Comparison
 ) -> QueryPeriod | None:
     """Returns the period before, or the same one a year ago; None for a period without a start.

@@ -2,14 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_, or_
 from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Func, Model, Q, QuerySet, TextField, Value
+from django.db.models import BooleanField, Func, Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Upper
 from django.db.models.lookups import Exact, IExact
 from django.db.models.sql.compiler import SQLCompiler
@@ -19,12 +19,11 @@ from data_tools.query import texts
 from data_tools.query.call import invalid_argument
 from data_tools.query.known_values import KnownValues, list_indexed_values, list_newest_values
 from data_tools.query.results import reference
-from foundation.text.names import name_keys
-from foundation.text.values import same_values
-from foundation.text.words import folded_words
+from foundation.text.names import list_name_keys
+from foundation.text.values import find_same_values
+from foundation.text.words import split_name_query
 from tools_registry.api import Json
 
-TERM: Final = re.compile(r'"([^"]*)"|(\S+)')
 MAX_TERMS: Final = 10
 # Of the values that one argument is read as.
 MAX_SAME: Final = 20
@@ -33,6 +32,17 @@ MAX_SAMPLED: Final = 1_000
 ON_SQLITE: Final = """(
     SELECT CASE WHEN type IN ('true', 'false') THEN type ELSE CAST(value AS TEXT) END
       FROM json_each({column}) WHERE key = {name}
+)"""
+
+# A number that both databases compare exactly.
+COMPARISON: Final = re.compile(r"([^=<>]+)([<>]=?)\s*(-?\d{1,15}(?:\.\d{1,6})?)\s*", re.ASCII)
+COMPARED_ON_SQLITE: Final = """EXISTS (
+    SELECT 1 FROM json_each({column})
+    WHERE key = {name} AND type IN ('integer', 'real') AND value {sign} CAST({number} AS NUMERIC)
+)"""
+COMPARED_ON_POSTGRESQL: Final = """(
+    CASE WHEN jsonb_typeof({column} -> {name}) = 'number'
+    THEN ({column} ->> {name})::numeric {sign} {number}::numeric ELSE false END
 )"""
 
 
@@ -54,6 +64,39 @@ class Member(Func):
     ) -> tuple[str, tuple[Any, ...]]:
         (column, of_column), (name, of_name) = map(compiler.compile, self.get_source_expressions())
         return ON_SQLITE.format(column=column, name=name), (*of_column, *of_name)
+
+
+class ComparedMember(Func):
+    """Whether a member of a JSON object is a number that is larger or smaller than another one."""
+
+    output_field = BooleanField()
+
+    def __init__(self, member: Member, sign: str, number: str) -> None:
+        super().__init__(*member.get_source_expressions(), Value(number, output_field=TextField()))
+        self.sign = sign
+
+    def as_sqlite(
+        self,
+        compiler: SQLCompiler,
+        connection: BaseDatabaseWrapper,  # noqa: ARG002  Django passes it by name
+        **_context: Any,
+    ) -> tuple[str, tuple[Any, ...]]:
+        (column, of_column), (name, of_name), (number, of_number) = self._compile(compiler)
+        sql = COMPARED_ON_SQLITE.format(column=column, name=name, sign=self.sign, number=number)
+        return sql, (*of_column, *of_name, *of_number)
+
+    def as_postgresql(
+        self,
+        compiler: SQLCompiler,
+        connection: BaseDatabaseWrapper,  # noqa: ARG002  Django passes it by name
+        **_context: Any,
+    ) -> tuple[str, tuple[Any, ...]]:
+        (column, of_column), (name, of_name), (number, of_number) = self._compile(compiler)
+        sql = COMPARED_ON_POSTGRESQL.format(column=column, name=name, sign=self.sign, number=number)
+        return sql, (*of_column, *of_name, *of_column, *of_name, *of_number)
+
+    def _compile(self, compiler: SQLCompiler) -> Iterator[tuple[str, Sequence[Any]]]:
+        return map(compiler.compile, self.get_source_expressions())
 
 
 @dataclass(frozen=True)
@@ -99,7 +142,10 @@ class Filters:
     def add_words(self, query: str | None, lookups: Sequence[str]) -> None:
         """Adds the condition that one of the lookups holds for each word or phrase of `query`."""
         if query is not None:
-            self.add("query", reduce(and_, (_anywhere(term, lookups) for term in terms(query))))
+            groups = (
+                reduce(or_, (_anywhere(term, lookups) for term in group)) for group in terms(query)
+            )
+            self.add("query", reduce(and_, groups))
 
     def add_range(
         self, argument: str, column: str, lowest: float | None, highest: float | None
@@ -127,7 +173,7 @@ class Filters:
             self.add(argument, exact)
             return
         known = known if are_few else list_indexed_values(rows, argument)
-        same = same_values(value, known.values)
+        same = find_same_values(value, known.values)
         if len(same) > MAX_SAME:
             first = ", ".join(texts.line(one) for one in same[:MAX_SAME])
             raise invalid_argument(argument, f"more than {MAX_SAME} are the same: {first}.")
@@ -137,27 +183,42 @@ class Filters:
     def add_trait(self, trait: str | None, column: str, rows: QuerySet[Any]) -> None:
         """Adds the condition that a JSON object of the rows has a member: `name=value`.
 
-        If no row has the name, it is read in any spelling that some of the rows have, which results
-        show. Raises ValidationFailure.
+        A number can be compared too: `name>5`. If no row has the name, it is read in any
+        spelling that some of the rows have, which results show. Raises ValidationFailure.
         """
         if trait is None:
             return
-        name, equals, value = (part.strip() for part in trait.partition("="))
-        if not equals or not name:
-            raise invalid_argument("trait", "send name=value, such as beta=true.")
+        name, sign, value = _read_trait(trait)
         names, shown = [name], None
         if not rows.alias(member=_member(column, name)).filter(member__isnull=False).exists():
             known = _list_member_names(rows, column)
             self.known[f"{known.quantity} names of trait"] = known.values
-            if same := same_values(name, known.values):
-                names, shown = same, [f"{one}={value}" for one in same]
-        cases = sorted({value, value.upper(), value.lower()})
-        same_value = (IExact(_member(column, one), case) for one in names for case in cases)
-        self.add("trait", reduce(or_, map(Q, same_value)), shown=shown)
+            if same := find_same_values(name, known.values):
+                names, shown = same, [f"{one}{sign}{value}" for one in same]
+        each = (_has_member(_member(column, one), sign, value) for one in names)
+        self.add("trait", reduce(or_, each), shown=shown)
 
     def combine_without(self, argument: str = "") -> Q:
         """All conditions together, but for that of one argument."""
         return reduce(and_, (q for name, q in self.conditions.items() if name != argument), Q())
+
+
+def _read_trait(trait: str) -> tuple[str, str, str]:
+    """Returns the name, the sign and the value. Raises ValidationFailure."""
+    compared = COMPARISON.fullmatch(trait)
+    parts = compared.groups() if compared else trait.partition("=")
+    name, sign, value = (part.strip() for part in parts)
+    if not sign or not name:
+        reason = "send name=value, such as beta=true, or seats>5 of a number."
+        raise invalid_argument("trait", reason)
+    return name, sign, value
+
+
+def _has_member(member: Member, sign: str, value: str) -> Q:
+    if sign != "=":
+        return Q(ComparedMember(member, sign, value))
+    cases = sorted({value, value.upper(), value.lower()})
+    return reduce(or_, (Q(IExact(member, case)) for case in cases))
 
 
 def _member(column: str, name: str) -> Member:
@@ -169,13 +230,16 @@ def _list_member_names(rows: QuerySet[Any], column: str) -> KnownValues:
     objects = rows.order_by().exclude(**{column: {}}).values_list(column, flat=True)
     read = list(objects[: MAX_SAMPLED + 1])
     found = Counter(name for members in read[:MAX_SAMPLED] for name in members)
-    return KnownValues([name for name, _ in found.most_common()], len(read) <= MAX_SAMPLED)
+    names = sorted(found, key=lambda name: (-found[name], name))
+    return KnownValues(names, len(read) <= MAX_SAMPLED)
 
 
-def terms(query: str) -> list[str]:
-    """The words of a query, and its phrases in quotes. Raises ValidationFailure."""
-    found = [phrase or word for phrase, word in TERM.findall(query)]
-    found = [term for term in found if folded_words(term)]
+def terms(query: str) -> list[tuple[str, ...]]:
+    """The words of a query and its phrases in quotes, in groups: of each, one is looked for.
+
+    Raises ValidationFailure.
+    """
+    found = split_name_query(query)
     if not 0 < len(found) <= MAX_TERMS:
         raise invalid_argument("query", f"send 1 to {MAX_TERMS} words.")
     return found
@@ -183,9 +247,9 @@ def terms(query: str) -> list[str]:
 
 def _anywhere(term: str, lookups: Sequence[str]) -> Q:
     """The condition that a name has a term in any spelling, or an address as it is."""
-    forms = {lookup: _forms(term, lookup) for lookup in lookups}
+    forms = {lookup: _list_forms(term, lookup) for lookup in lookups}
     return reduce(or_, (Q(**{lookup: one}) for lookup, each in forms.items() for one in each))
 
 
-def _forms(term: str, lookup: str) -> Sequence[str]:
-    return name_keys(term) if lookup.startswith("name") else [email_key(term)]
+def _list_forms(term: str, lookup: str) -> Sequence[str]:
+    return list_name_keys(term) if lookup.startswith("name") else [email_key(term)]

@@ -1,7 +1,7 @@
 """Counts by a value of rows."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -15,6 +15,8 @@ from tools_registry.api import Json
 
 MAX_GROUPS: Final = 50
 MAX_VALUE: Final = 200
+# Of values that are counted together if they differ in case only; the rarest of more are left out.
+MAX_SPELLINGS: Final = 2_000
 # The value of rows that have none.
 NONE: Final = "(none)"
 
@@ -26,15 +28,24 @@ def as_text(values: Sequence[Any]) -> Mapping[Any, Json]:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """What rows are counted by; `shown` returns how each of the values is shown."""
+    """What rows are counted by; `shown` returns how each of the values is shown.
+
+    With `ignores_case`, values that differ in case only are counted together.
+    """
 
     by: Expression | F
     shown: Callable[[Sequence[Any]], Mapping[Any, Json]] = as_text
+    ignores_case: bool = False
 
 
 def column(name: str) -> Grouping:
     """Counts by the value of a column."""
     return Grouping(F(name))
+
+
+def text_column(name: str) -> Grouping:
+    """Counts by the text of a column in any case, as `Filters.add_ignoring_case` finds it."""
+    return Grouping(F(name), ignores_case=True)
 
 
 def reference(
@@ -56,8 +67,10 @@ def day(name: str, zone: ZoneInfo) -> Grouping:
 def count_all(rows: QuerySet[Any], grouping: Grouping) -> tuple[list[dict[str, Json]], int]:
     """Returns the largest groups, or the latest days, and how many rows all groups have."""
     counts = _counts(rows, grouping)
-    shown = _format_counts([(value, many) for value, many, _ in counts], grouping)
-    return shown, counts[0][2] if counts else 0
+    by_value = [(value, many) for value, many, _ in counts]
+    if grouping.ignores_case:
+        by_value = _add_cases_up(by_value)[:MAX_GROUPS]
+    return _format_counts(by_value, grouping), counts[0][2] if counts else 0
 
 
 def count_first(
@@ -66,13 +79,30 @@ def count_first(
     """Returns the groups of the first `limit` rows, their number, and if those are all rows."""
     found = rows.annotate(group_value=grouping.by).values_list("group_value", flat=True)
     values = list(found[: limit + 1])
-    counts = Counter(values[:limit]).items()
+    counts = [*Counter(values[:limit]).items()]
+    if grouping.ignores_case:
+        counts = _add_cases_up(counts)
     if isinstance(grouping.by, TruncDate):
         ordered = sorted(counts, key=lambda one: str(one[0] or ""), reverse=True)
     else:
-        ordered = sorted(counts, key=lambda one: (-one[1], str(one[0])))
+        ordered = sorted(counts, key=_largest_first)
     shown = _format_counts(ordered[:MAX_GROUPS], grouping)
     return shown, min(len(values), limit), len(values) <= limit
+
+
+def _add_cases_up(counts: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Returns one count for texts that differ in case only, with the most frequent one of them."""
+    texts: dict[Any, Any] = {}
+    total: Counter[Any] = Counter()
+    for value, many in sorted(counts, key=_largest_first):
+        key = value.lower() if isinstance(value, str) else value
+        total[texts.setdefault(key, value)] += many
+    return sorted(total.items(), key=_largest_first)
+
+
+def _largest_first(count: tuple[Any, int]) -> tuple[int, str]:
+    value, many = count
+    return -many, str(value)
 
 
 def _format_counts(counts: Sequence[tuple[Any, int]], grouping: Grouping) -> list[dict[str, Json]]:
@@ -96,7 +126,8 @@ def _counts(rows: QuerySet[Any], grouping: Grouping) -> list[tuple[Any, int, int
     grouped = rows.order_by().annotate(group_value=grouping.by).values("group_value")
     # Of rows, not of ids: those need not be read.
     counts = grouped.annotate(many=Count("*"), whole=_Whole()).order_by(*order)
-    return list(counts.values_list("group_value", "many", "whole")[:MAX_GROUPS])
+    limit = MAX_SPELLINGS if grouping.ignores_case else MAX_GROUPS
+    return list(counts.values_list("group_value", "many", "whole")[:limit])
 
 
 def _is_none(value: Any) -> bool:

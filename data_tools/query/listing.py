@@ -15,7 +15,7 @@ from data_tools.query.filters import Filters
 from data_tools.query.groups import Grouping
 from data_tools.query.known_values import KnownValues
 from data_tools.query.periods import QueryPeriod
-from foundation.text.values import nearest_values
+from foundation.text.values import find_nearest_values
 from foundation.text.words import WordQuery
 from tools_registry.api import Facts, Json
 
@@ -29,8 +29,7 @@ NOT_ALL_GROUPED: Final = (
     f"Only the first {MAX_GROUPED} rows in the order of the list are grouped. "
     "Use more filters or a shorter period."
 )
-IGNORED: Final = "Ignored in query: {words}."
-PUT_IN_QUOTES: Final = "Put words in quotes to look for them as a phrase."
+IGNORED: Final = "Ignored in query: {words}. Words in quotes are not ignored."
 TOO_LONG: Final = (
     "Stopped at {sent} of {read} items: the result would be longer than {limit} characters. "
     "Continue with next_cursor."
@@ -65,6 +64,7 @@ class Listing(Generic[M]):
     `group_by` may name. `known` has columns by argument whose values help if nothing is found.
     With an argument of `unindexed`, rows are only looked for in the period. `members` are further
     members of the result. `max_total` is up to where rows are counted, if it is not the usual one.
+    `elsewhere` has tools by argument, with rows of theirs that a hint counts if nothing is found.
     `why_none` is the hint if there are no rows even without filters. `query` is what a search by
     words looks for: the result says which words were ignored.
     """
@@ -80,6 +80,7 @@ class Listing(Generic[M]):
     unindexed: frozenset[str] = frozenset()
     members: Mapping[str, Json] = field(default_factory=dict)
     max_total: int | None = None
+    elsewhere: Mapping[str, tuple[str, QuerySet[Any]]] = field(default_factory=dict)
     why_none: str = ""
     query: WordQuery = field(default_factory=WordQuery)
 
@@ -102,14 +103,12 @@ def answer(
     else:
         found = _page(call, listing, rows, period, cursor, size=page.page_size)
     hints = found.pop("hints", None) or _explain_no_results(call, listing, found)
-    query = listing.query
-    ignored = [*query.ignored, *query.ignored_phrases]
+    ignored = listing.query.ignored
     if ignored:
-        advice = f" {PUT_IN_QUOTES}" if query.ignored else ""
-        hints = [*hints, f"{IGNORED.format(words=', '.join(ignored))}{advice}"]
+        hints = [*hints, IGNORED.format(words=", ".join(ignored))]
     return results.answer(
         call,
-        searched={**listing.filters.shown, "ignored_words": ignored},
+        searched={**listing.filters.shown, "ignored_words": [*ignored]},
         hints=hints,
         rows=found.get("returned", 0),
         **found,
@@ -216,7 +215,12 @@ def _explain_no_results(
     ]
     for argument, column in listing.known.items():
         if argument in listing.filters.conditions:
-            hints.append(_known_values(call, argument, listing.rows, column))
+            hints.append(_list_known_values(call, argument, listing.rows, column))
+    for argument, (tool, rows) in listing.elsewhere.items():
+        if condition := listing.filters.conditions.get(argument):
+            many = _count(listing, rows.filter(condition))
+            if many != "0":
+                hints.append(f"{tool} with this {argument}: {many}.")
     hints += [
         _name_values(what, call.arguments[what.rpartition(" ")[2]], values)
         for what, values in listing.filters.known.items()
@@ -226,12 +230,15 @@ def _explain_no_results(
 
 
 def _count_without(listing: Listing[Any], argument: str) -> str:
-    rows = listing.rows.filter(listing.filters.combine_without(argument))
+    return _count(listing, listing.rows.filter(listing.filters.combine_without(argument)))
+
+
+def _count(listing: Listing[Any], rows: QuerySet[Any]) -> str:
     counted = results.count_rows(rows, listing.max_total)
     return str(counted["total"]) if "total" in counted else f"over {counted['at_least']}"
 
 
-def _known_values(call: DataToolCall, argument: str, rows: QuerySet[Any], column: str) -> str:
+def _list_known_values(call: DataToolCall, argument: str, rows: QuerySet[Any], column: str) -> str:
     read = list(rows.order_by().values_list(column, flat=True)[: MAX_READ + 1])
     counts = Counter(value or groups.NONE for value in read[:MAX_READ])
     common = sorted(counts, key=lambda value: (-counts[value], value))
@@ -241,6 +248,6 @@ def _known_values(call: DataToolCall, argument: str, rows: QuerySet[Any], column
 
 def _name_values(what: str, value: str, known: Sequence[str]) -> str:
     """Known values, all of them or the nearest to this one."""
-    near = [texts.line(one) for one in nearest_values(value, known)]
+    near = [texts.line(one) for one in find_nearest_values(value, known)]
     all_of = f"; the nearest {len(near)} of {len(known)}" if len(near) < len(known) else ""
     return f"{what}: {', '.join(near)}{all_of}."

@@ -29,8 +29,7 @@ def terms(query: str | None) -> WordQuery:
         return WordQuery()
     found = parse_query(query)
     if not 0 < len(found.groups) <= filters.MAX_TERMS:
-        reason = f"send 1 to {filters.MAX_TERMS} words, not counting such as the, and, is."
-        raise invalid_argument("query", reason)
+        raise invalid_argument("query", f"send 1 to {filters.MAX_TERMS} words.")
     return found
 
 

@@ -1,7 +1,7 @@
 """Customers, companies and agents by the names that people use for them."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final, Generic, TypeVar
@@ -15,13 +15,13 @@ from data_tools.query.call import DataToolCall, invalid_argument
 from data_tools.query.results import reference
 from foundation.text.folding import remove_invisible
 from foundation.text.names import (
+    find_nearest_names,
+    halve_word,
     is_same_name,
+    list_own_keys,
+    list_variant_keys,
     name_key,
-    nearest_names,
-    own_keys,
-    variant_keys,
-    word_around_middle,
-    word_halves,
+    remove_middle,
 )
 from tools_registry.api import Json
 from workspace import access
@@ -134,7 +134,7 @@ def look_up(call: DataToolCall, kind: RowKind[M], name: str) -> RowMatch[M]:
     same = same or [pk for each, pk in named if is_same_name(each, name)]
     if same:
         return _match(rows, Q(pk__in=same), name) or RowMatch(None)
-    variants = variant_keys(name)
+    variants = list_variant_keys(name)
     similar = [pk for each, pk in named if name_key(each) in variants]
     return RowMatch(None, _closest(rows, kind, name, similar))
 
@@ -155,7 +155,7 @@ def _list_spellings(rows: QuerySet[M], kind: RowKind[M], name: str) -> list[tupl
     names = rows.order_by("pk").values_list("name", "pk")
     if kind.is_small and name_key(name):
         return list(names[:MAX_SMALL])
-    keys = variant_keys(name)
+    keys = list_variant_keys(name)
     return list(names.filter(name_key__in=keys)[:MAX_COMPARED]) if keys else []
 
 
@@ -167,25 +167,25 @@ def person(user: User | None) -> dict[str, Json] | None:
 def _closest(rows: QuerySet[M], kind: RowKind[M], name: str, similar: Sequence[Any]) -> list[M]:
     """Returns the rows that are similar already, and those with a near name or address."""
     near: list[Any] = []
-    for names in _similar_names(rows, kind, name):
+    for names in _list_similar_names(rows, kind, name):
         by_name: dict[str, list[Any]] = {}
         for each, pk in names:
             by_name.setdefault(name_key(each), []).append(pk)
-        keys = nearest_names(name, by_name, MAX_CANDIDATES)
+        keys = find_nearest_names(name, by_name, MAX_CANDIDATES)
         if near := [pk for key in keys for pk in by_name[key]]:
             break
     ids = [*similar, *near]
     limit = MAX_CANDIDATES if ids else MAX_CLOSEST
     for column in kind.addresses:
-        ids += _similar_addresses(rows, column, email_key(name))
+        ids += _find_similar_addresses(rows, column, email_key(name))
     ids = list(dict.fromkeys(ids))[:limit]
     found = rows.in_bulk(ids)
     return [found[pk] for pk in ids if pk in found]
 
 
-def _similar_names(
+def _list_similar_names(
     rows: QuerySet[M], kind: RowKind[M], name: str
-) -> Iterator[Sequence[tuple[str, Any]]]:
+) -> Iterator[Iterable[tuple[str, Any]]]:
     """Yields groups of names to compare with this one; the first that has a near one is enough.
 
     First those that have all its words, or words with this beginning or a typing error. Then those
@@ -219,18 +219,18 @@ def _has_word(column: str, beginning: str) -> Q:
 
 
 def _has_half(column: str, word: str) -> Q:
-    beginning, end = word_halves(word)
+    beginning, end = halve_word(word)
     has_beginning = _has_word(column, beginning)
     return has_beginning | Q(**{f"{column}__contains": end}) if end else has_beginning
 
 
 def _has_word_nearly(column: str, word: str) -> Q:
-    beginning, end = word_around_middle(word)
+    beginning, end = remove_middle(word)
     has_both = _has_word(column, beginning) & Q(**{f"{column}__contains": end})
     return _has_half(column, word) | has_both
 
 
-def _similar_addresses(rows: QuerySet[M], column: str, wanted: str) -> list[Any]:
+def _find_similar_addresses(rows: QuerySet[M], column: str, wanted: str) -> list[Any]:
     """Returns similar addresses among the neighbours in their order."""
     following = rows.filter(**{f"{column}__gte": wanted}).order_by(column)
     preceding = rows.filter(**{f"{column}__lt": wanted}).order_by(f"-{column}")
@@ -268,7 +268,7 @@ def _uuid(name: str) -> Q | None:
 
 
 def _key(name: str) -> Q | None:
-    keys = own_keys(name)
+    keys = list_own_keys(name)
     return Q(name_key__in=keys) if keys else None
 
 

@@ -7,7 +7,7 @@ from zlib import crc32
 
 from django.db import models
 
-from foundation.text.words import index_words
+from foundation.text.words import make_index_words
 
 # Of no word, so that an index that splits words has none of them.
 _DIGITS: Final = str.maketrans("0123456789abcdef", "!#$&()*+,-./:;<=")
@@ -32,30 +32,32 @@ class SearchTextField(models.TextField):  # type: ignore[type-arg]
         return name, path, args, {**kwargs, "sources": self.sources}
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:  # noqa: ARG002, FBT001  Django's
-        text = self.words(model_instance)
+        text = self.make_row_words(model_instance)
         setattr(model_instance, self.attname, text)
         return text
 
-    def words(self, row: models.Model) -> str:
+    def make_row_words(self, row: models.Model) -> str:
         """Returns the index words of a row."""
         return self.make_words({name: getattr(row, name) for name in self.sources})
 
     def make_words(self, row: Mapping[str, Any]) -> str:
         """Returns the index words of the columns of a row."""
-        texts = (text for name in self.sources for text in _texts(row.get(name)))
-        return f" {index_words(*texts)} |{self._checksum(row)}"
+        texts = (text for name in self.sources for text in _list_texts(row.get(name)))
+        return f" {make_index_words(*texts)} |{self._checksum(row)}"
 
     def _checksum(self, row: Mapping[str, Any]) -> str:
         sources = json.dumps([row.get(name) for name in self.sources], default=str)
         return f"{crc32(sources.encode()):08x}".translate(_DIGITS)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _list_texts(value: Any) -> Iterator[str]:
     """Yields the texts in a value of a column: of JSON, the values and not the names."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
+    rest = [value]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, Mapping):
+            part = list(part.values())
+        if isinstance(part, list):
+            rest += reversed(part)
+        elif part is not None and not isinstance(part, bool):
+            yield str(part)

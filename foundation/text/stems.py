@@ -59,7 +59,7 @@ def _remove_plural(word: str) -> str:
 
 def _remove_participle(word: str) -> str:
     if word.endswith("eed"):
-        return word[:-1] if _region(word).endswith("eed") else word
+        return word[:-1] if _find_region(word).endswith("eed") else word
     begin = word.removesuffix("ing") if word.endswith("ing") else word.removesuffix("ed")
     if begin == word or not re.search(_VOWEL, begin):
         return word
@@ -67,23 +67,23 @@ def _remove_participle(word: str) -> str:
         return f"{begin}e"
     if _DOUBLE.search(begin):
         return begin[:-1] if len(begin) > SHORTEST else begin
-    is_short = not _region(begin) and _SHORT_SYLLABLE.search(begin)
+    is_short = not _find_region(begin) and _SHORT_SYLLABLE.search(begin)
     return f"{begin}e" if is_short else begin
 
 
 def _remove_end(word: str) -> str:
     if word.endswith("y") and len(word) >= SHORTEST and re.match(_OTHER, word[-2]):
         return f"{word[:-1]}i"
-    region = _region(word)
+    region = _find_region(word)
     if word.endswith("ee"):
         # Not those of the algorithm: employ and employee, commit and committee.
         return word
     if word.endswith("e"):
-        is_removed = _region(region) or (region and not _SHORT_SYLLABLE.search(word[:-1]))
+        is_removed = _find_region(region) or (region and not _SHORT_SYLLABLE.search(word[:-1]))
         return word[:-1] if is_removed else word
-    return word[:-1] if word.endswith("ll") and _region(region) else word
+    return word[:-1] if word.endswith("ll") and _find_region(region) else word
 
 
-def _region(word: str) -> str:
+def _find_region(word: str) -> str:
     begin = _TO_REGION.match(word)
     return word[begin.end() :] if begin else ""

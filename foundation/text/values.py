@@ -22,13 +22,13 @@ def value_key(value: str) -> str:
     return " ".join(_SEPARATORS.sub("", each) for each in numbers) or folded
 
 
-def same_values(value: str, known: Iterable[str]) -> list[str]:
+def find_same_values(value: str, known: Iterable[str]) -> list[str]:
     """Returns the known values that are the same but for case, spelling and separators."""
     key = value_key(value)
     return [each for each in known if value_key(each) == key]
 
 
-def nearest_values(value: str, known: Sequence[str], limit: int = MAX_SHOWN) -> list[str]:
+def find_nearest_values(value: str, known: Sequence[str], limit: int = MAX_SHOWN) -> list[str]:
     """Returns the known values: all of them in their order, or as many as the limit, nearest first.
 
     Values that are not near follow in their order.

@@ -1,25 +1,23 @@
 """The words of an index and of a query, so that every database finds the same.
 
-`index_words` makes the text that a database indexes: words with single spaces between them, which
-its tokenizer only has to split. `parse_query` makes what is looked up among them.
+`make_index_words` makes the text that a database indexes: words with single spaces between them,
+which its tokenizer only has to split. `parse_query` makes what is looked up among them.
 
 Index words are folded and without English inflections. Of a compound (`sign-up`, `v2.3.1`) the
 parts follow each other, and the joined word comes after all others, as does the form with ae, oe
 and ue of a word with umlauts. Of Hangul and of a script that is written without spaces, each two
 adjacent signs are a word, and the last sign of a run is one by itself: one sign is the beginning of
-a word wherever it stands.
+a word at any place of the run.
 """
 
 import re
-import sys
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Final
 
-from foundation.text.folding import fold
+from foundation.text.folding import MARKS, compose, fold, list_ranges
 from foundation.text.stems import stem
 
 MAX_WORD: Final = 60
@@ -39,19 +37,10 @@ _HANGUL: Final = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
 _BY_SIGNS: Final = f"{_UNSPACED}{_HANGUL}"
 
 
-def _ranges(categories: str) -> str:
-    """Returns the characters of some categories as the inside of a set of a pattern."""
-    codes = [code for code in range(0x80, 0x20000) if unicodedata.category(chr(code)) in categories]
-    starts = [code for before, code in pairwise([-1, *codes]) if code != before + 1]
-    ends = [code for code, after in pairwise([*codes, sys.maxunicode + 2]) if after != code + 1]
-    return "".join(f"{chr(first)}-{chr(last)}" for first, last in zip(starts, ends, strict=True))
-
-
-_MARKS: Final = _ranges("Mn Mc")
 # Pictures, each of which is a word.
-_SYMBOLS: Final = _ranges("So")
+_SYMBOLS: Final = list_ranges("So")
 TOKEN: Final = re.compile(r"\S+")
-_LETTER: Final = f"(?:(?![{_BY_SIGNS}{_SYMBOLS}])[^\\W_]|[{_MARKS}])"
+_LETTER: Final = f"(?:(?![{_BY_SIGNS}{_SYMBOLS}])[^\\W_]|[{MARKS}])"
 PART: Final = re.compile(f"[{_UNSPACED}]+|[{_HANGUL}]+|[{_SYMBOLS}]|{_LETTER}+")
 _SIGNS: Final = re.compile(f"[{_BY_SIGNS}]+")
 # What joins the parts of one word; other signs separate words that are looked for in a row.
@@ -95,14 +84,12 @@ Form = tuple[str, ...]
 class WordQuery:
     """What a text has to have: of each group, one of the forms.
 
-    `typed` has the terms of each group as they were written, `ignored` the words not looked for,
-    and `ignored_phrases` what was in quotes and has only such words.
+    `typed` has the terms of each group as they were written, `ignored` the words not looked for.
     """
 
     groups: tuple[tuple[Form, ...], ...] = ()
     typed: tuple[tuple[str, ...], ...] = ()
     ignored: tuple[str, ...] = ()
-    ignored_phrases: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.groups)
@@ -117,7 +104,7 @@ class _Compound:
 
 
 @dataclass(frozen=True, slots=True)
-class _Term:
+class _QueryTerm:
     """A word of a query, a phrase in quotes, or two words that are also written as one."""
 
     text: str
@@ -130,20 +117,20 @@ class _Term:
 
     @property
     def is_ignored(self) -> bool:
-        return IGNORED_WORDS.issuperset(folded_words(self.text))
+        return not self.is_phrase and IGNORED_WORDS.issuperset(split_words(self.text))
 
 
-def index_words(*texts: str) -> str:
+def make_index_words(*texts: str) -> str:
     """Returns the words to index of texts; a phrase does not go from one text to the next."""
     found: list[str] = []
     # Spellings of words that are among the others.
     more: dict[str, None] = {}
     for text in texts:
-        for compound in _compounds(text):
-            found += _index_words(compound.parts)
+        for compound in _split_compounds(text):
+            found += _make_part_words(compound.parts)
             if compound.joined:
                 more[stem(compound.joined)] = None
-        more.update(dict.fromkeys(_written_out(text)))
+        more.update(dict.fromkeys(_spell_umlauts_out(text)))
         if len(texts) > 1 and text:
             found.append(END)
     if more:
@@ -154,35 +141,52 @@ def index_words(*texts: str) -> str:
 def parse_query(query: str) -> WordQuery:
     """Returns what a query looks for: its words and its phrases in quotes, in any order.
 
-    Words with OR between them are alternatives. In quotes, no word is ignored unless all are.
+    Words with OR between them are alternatives. No word in quotes is ignored, and none if all words
+    of the query are words that say little.
     """
-    alternatives: list[list[_Term]] = []
-    ignored: dict[str, bool] = {}
-    is_alternative = False
-    for term in _terms(query):
-        if term.is_or:
-            is_alternative = bool(alternatives)
-        elif term.is_ignored:
-            ignored |= {fold(term.text): term.is_phrase} if folded_words(term.text) else {}
-        elif is_alternative:
-            alternatives[-1].append(term)
-            is_alternative = False
-        else:
-            alternatives.append([term])
+    terms = _read_terms(query)
+    ignored = [term.text for term in terms if term.is_ignored and not term.is_or]
+    if any(not (term.is_ignored or term.is_or) for term in terms):
+        terms = [term for term in terms if term.is_or or not term.is_ignored]
+    else:
+        ignored = []
+    alternatives = _group_alternatives(terms)
     groups: dict[tuple[Form, ...], tuple[str, ...]] = {}
-    for terms in alternatives:
-        for texts in _required(terms, is_alone=len(alternatives) == 1):
-            forms = tuple(dict.fromkeys(form for text in texts for form in _forms(text)))
+    for each in alternatives:
+        for texts in _list_alternatives(each, is_alone=len(alternatives) == 1):
+            forms = tuple(dict.fromkeys(form for text in texts for form in _list_forms(text)))
             groups.setdefault(forms, texts)
     return WordQuery(
-        tuple(groups),
-        tuple(groups.values()),
-        tuple(term for term, is_phrase in ignored.items() if not is_phrase),
-        tuple(term for term, is_phrase in ignored.items() if is_phrase),
+        tuple(groups), tuple(groups.values()), tuple(dict.fromkeys(map(fold, ignored)))
     )
 
 
-def _required(terms: Sequence[_Term], *, is_alone: bool) -> Iterator[tuple[str, ...]]:
+def split_name_query(query: str) -> list[tuple[str, ...]]:
+    """Returns the words and phrases of a query of names, in groups: of each, one is looked for.
+
+    They are as typed. No word is ignored: Will is a name.
+    """
+    terms = [_QueryTerm(phrase or word, bool(phrase)) for phrase, word in _TERM.findall(query)]
+    named = [term for term in terms if split_words(term.text)]
+    return [tuple(term.text for term in each) for each in _group_alternatives(named)]
+
+
+def _group_alternatives(terms: Sequence[_QueryTerm]) -> list[list[_QueryTerm]]:
+    """Returns terms in groups: those with OR between them are in one."""
+    groups: list[list[_QueryTerm]] = []
+    is_alternative = False
+    for term in terms:
+        if term.is_or:
+            is_alternative = bool(groups)
+        elif is_alternative:
+            groups[-1].append(term)
+            is_alternative = False
+        else:
+            groups.append([term])
+    return groups
+
+
+def _list_alternatives(terms: Sequence[_QueryTerm], *, is_alone: bool) -> Iterator[tuple[str, ...]]:
     """Yields the texts of which a text has to have one.
 
     Two words that are also written as one (`log in`) are such a term where nothing else is looked
@@ -192,55 +196,59 @@ def _required(terms: Sequence[_Term], *, is_alone: bool) -> Iterator[tuple[str, 
         yield tuple(term.text for term in terms)
         return
     for word in terms[0].text.split():
-        if not _Term(word).is_ignored:
+        if not _QueryTerm(word).is_ignored:
             yield terms[0].text, word
 
 
-def folded_words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Returns the words of a text, folded and with their inflections."""
-    return [part for compound in _compounds(text) for part in compound.parts]
+    return [part for compound in _split_compounds(text) for part in compound.parts]
 
 
-def _terms(query: str) -> Iterator[_Term]:
-    found = [_Term(phrase or word, bool(phrase)) for phrase, word in _TERM.findall(query)]
-    place = 0
-    while place < len(found):
-        term = found[place]
-        following = found[place + 1] if place + 1 < len(found) else _Term("", is_phrase=True)
-        is_phrase = term.is_phrase or following.is_phrase
-        if not is_phrase and _pair(term.text, following.text) in _joined_pairs():
-            yield _Term(f"{term.text} {following.text}", is_pair=True)
-            place += 2
+def _read_terms(query: str) -> list[_QueryTerm]:
+    """Returns the terms of a query that have a word; two that are also written as one are one."""
+    terms: list[_QueryTerm] = []
+    is_single = False
+    for phrase, word in _TERM.findall(query):
+        term = _QueryTerm(phrase or word, bool(phrase))
+        if is_single and not phrase and _make_pair(terms[-1].text, word) in _list_written_as_one():
+            terms[-1] = _QueryTerm(f"{terms[-1].text} {word}", is_pair=True)
+            is_single = False
+        elif split_words(term.text):
+            terms.append(term)
+            is_single = not phrase
         else:
-            yield term
-            place += 1
+            is_single = False
+    return terms
 
 
-def _compounds(text: str) -> Iterator[_Compound]:
+def _split_compounds(text: str) -> Iterator[_Compound]:
     for run in fold(text).split(" "):
-        compound = _compound(run) if len(run) <= MAX_WORD else _compound.__wrapped__(run)
+        # A long run is unlikely to come again.
+        parse = _parse_compound if len(run) <= MAX_WORD else _parse_compound.__wrapped__
+        compound = parse(run)
         if compound.parts:
             yield compound
 
 
 @lru_cache(maxsize=65_536)
-def _compound(run: str) -> _Compound:
+def _parse_compound(run: str) -> _Compound:
     """Splits what has no space in it."""
     if run.isascii() and run.isalpha():
         return _Compound((run[:MAX_WORD],))
     run = _VERSION.sub("", run)
     found = list(PART.finditer(run))
-    parts = tuple(_cut(each.group()) for each in found)
+    parts = tuple(_limit_part(each.group()) for each in found)
     gaps = (run[first.end() : second.start()] for first, second in pairwise(found))
     is_one = all(gap and _JOINING.fullmatch(gap) for gap in gaps)
-    return _Compound(parts, _join(parts) if is_one else "")
+    return _Compound(parts, _join_parts(parts) if is_one else "")
 
 
-def _cut(part: str) -> str:
+def _limit_part(part: str) -> str:
     return part if _SIGNS.match(part) else part[:MAX_WORD]
 
 
-def _join(parts: Sequence[str]) -> str:
+def _join_parts(parts: Sequence[str]) -> str:
     if not 1 < len(parts) <= MAX_JOINED_PARTS or all(part.isdigit() for part in parts):
         return ""
     if any(_SIGNS.match(part) for part in parts):
@@ -249,7 +257,7 @@ def _join(parts: Sequence[str]) -> str:
     return joined if len(joined) <= MAX_WORD else ""
 
 
-def _index_words(parts: Sequence[str]) -> list[str]:
+def _make_part_words(parts: Sequence[str]) -> list[str]:
     found: list[str] = []
     for part in parts:
         if not part.isascii() and _SIGNS.match(part):
@@ -260,53 +268,58 @@ def _index_words(parts: Sequence[str]) -> list[str]:
     return found
 
 
-def _forms(term: str) -> Iterator[Form]:
+def _list_forms(term: str) -> Iterator[Form]:
     """Yields the ways in which a text may have a term."""
-    compounds = list(_compounds(term))
+    compounds = list(_split_compounds(term))
     parts = [part for compound in compounds for part in compound.parts]
-    yield _form(parts)
+    yield _make_form(parts)
     if len(compounds) == 1 and compounds[0].joined:
         yield (stem(compounds[0].joined),)
-    if joined := _joined_pairs().get(tuple(stem(part) for part in parts)):
+    if joined := _list_written_as_one().get(tuple(stem(part) for part in parts)):
         yield (joined,)
     if len(parts) == 1:
         word = stem(parts[0])
-        yield from (pair for pair, joined in _joined_pairs().items() if joined == word)
-        yield from ((other,) for other in _written_out(term))
+        yield from (pair for pair, joined in _list_written_as_one().items() if joined == word)
+        yield from ((other,) for other in _spell_umlauts_out(term))
 
 
-def _pair(first: str, second: str) -> Form:
+def _make_pair(first: str, second: str) -> Form:
     return stem(fold(first)), stem(fold(second))
 
 
 @cache
-def _joined_pairs() -> dict[Form, str]:
+def _list_written_as_one() -> dict[Form, str]:
     """Returns the stem of the joined word of each two words that are also written as one."""
     pairs = (pair.split(":") for pair in _WRITTEN_AS_ONE)
-    return {_pair(first, second): stem(first + second) for first, second in pairs}
+    return {_make_pair(first, second): stem(first + second) for first, second in pairs}
 
 
-def _written_out(text: str) -> Iterator[str]:
+def _spell_umlauts_out(text: str) -> Iterator[str]:
     """Yields the stems of words with ä, ö and ü, written with ae, oe and ue.
 
     Only of such words: `guest` and `poets` are no spellings of `gust` and `pots`.
     """
     if not text.isascii():
-        for word in _MARKED_WORD.findall(unicodedata.normalize("NFC", text).lower()):
-            yield from (stem(other) for other in umlaut_variants(word, ""))
+        for word in _MARKED_WORD.findall(compose(text).lower()):
+            yield from (stem(other) for other in list_umlaut_variants(word, ""))
 
 
-def umlaut_variants(typed: str, folded: str) -> Iterator[str]:
+def list_umlaut_variants(typed: str, folded: str) -> Iterator[str]:
     """Yields the other spelling of a folded word that was typed with ä, ö, ü or with ae, oe, ue."""
-    lower = unicodedata.normalize("NFC", typed).lower()
+    lower = compose(typed).lower()
     if _MARKED.search(lower):
         yield fold(_MARKED.sub(lambda sign: {"ä": "ae", "ö": "oe", "ü": "ue"}[sign.group()], lower))
     elif len(folded) >= SHORTEST_WITH_UMLAUT and _UMLAUT.search(folded):
         yield _UMLAUT.sub(lambda pair: pair.group()[0], folded)
 
 
-def _form(parts: Sequence[str]) -> Form:
-    found = _index_words(parts)
+def is_split_by_signs(word: str) -> bool:
+    """Whether a word is of Hangul or of a script without spaces: any part of it is found."""
+    return _SIGNS.match(word) is not None
+
+
+def _make_form(parts: Sequence[str]) -> Form:
+    found = _make_part_words(parts)
     if _SIGNS.match(parts[-1]):
         # The last sign by itself ends a run, and the text may go on; one sign begins a word.
         found = [*found[:-1], f"{found[-1]}*"] if len(parts[-1]) == 1 else found[:-1]

@@ -51,7 +51,7 @@ def find_problems(migration: Migration, before: ProjectState) -> Iterator[str]:
 
 
 def find_blocking_indexes(migration: Migration) -> Iterator[str]:
-    """Yields the indexes of tables that are not new which are built while nobody can write."""
+    """Yields the indexes of tables that are not new whose building blocks writes."""
     new: set[str] = set()
     for operation in _database_operations(migration.operations):
         if isinstance(operation, migrations.CreateModel):

@@ -195,10 +195,11 @@ def test_customers_that_do_not_fit_are_not_found(
     assert any(hint.endswith(": 1.") for hint in found["hints"]), (found, maria)
 
 
-@pytest.mark.parametrize("trait", ["team", "=5", " =5"])
+@pytest.mark.parametrize("trait", ["team", "=5", " =5", "seats>many", ">5", "seats>"])
 def test_a_trait_without_name_or_value_is_refused(mcp: McpClient, trait: str) -> None:
     refused = refusal(mcp, "data_search_users", trait=trait)
-    assert (refused["field"], refused["reason"]) == ("trait", "send name=value, such as beta=true.")
+    reason = "send name=value, such as beta=true, or seats>5 of a number."
+    assert (refused["field"], refused["reason"]) == ("trait", reason)
 
 
 def test_customers_are_counted_by_company(

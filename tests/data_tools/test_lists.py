@@ -211,6 +211,18 @@ def test_of_many_known_values_the_nearest_are_named(mcp: McpClient, grant: Grant
     assert hint.endswith("; the nearest 20 of 25.")
 
 
+def test_groups_of_texts_have_as_many_rows_as_the_filter_in_any_case(
+    mcp: McpClient, grant: Grant
+) -> None:
+    for number, plan in enumerate(("pro", "Pro", "Pro", "PRO", "öko", "Öko", "")):
+        grant.customer(external_id=f"{number}", plan=plan)
+    found = answer(mcp, "data_search_users", group_by="plan")
+    counts = {one["value"]: one["count"] for one in found["groups"]}
+    assert counts == {"Pro": 4, "Öko": 2, "(none)": 1}
+    for plan in ("pro", "öko"):
+        assert answer(mcp, "data_search_users", plan=plan)["total"] == counts[plan.title()]
+
+
 def test_an_empty_workspace_says_that_nothing_was_recorded(mcp: McpClient) -> None:
     assert answer(mcp, "data_search_leads")["hints"] == ["No leads were ever recorded."]
 

@@ -7,7 +7,7 @@ from django.db import connection
 
 from customers import companies, words
 from tests.drivers import query_plans
-from tests.drivers.bound_calls import by_id
+from tests.drivers.bound_calls import bind_id
 from tests.drivers.data_tools import answer, ids
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
@@ -57,7 +57,7 @@ def test_a_bound_call_reads_event_types_by_the_index_of_its_customer(
     customer = grant.customer(external_id="user-1")
     Event.objects.create(organization=grant.organization, customer=customer, event_type="page_view")
     with record_statements() as received:
-        assert answer(mcp, "data_search_events", by_id(customer), event_type="pageview")["total"]
+        assert answer(mcp, "data_search_events", bind_id(customer), event_type="pageview")["total"]
     first = steps(received, "workspace_event")[0]
     assert first == "SEARCH workspace_event USING INDEX workspace_event_customer (customer_id=?)"
 

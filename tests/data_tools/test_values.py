@@ -4,13 +4,15 @@ from typing import Any
 
 import pytest
 
+from customers import companies
 from data_tools.query import filters, known_values
-from tests.drivers.bound_calls import by_id
+from tests.drivers.bound_calls import bind_id
 from tests.drivers.data_tools import answer, ids, refusal
-from tests.drivers.grants import Grant
+from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
-from tests.drivers.statements import asked
-from workspace.models import Event
+from tests.drivers.statements import record_statements
+from workspace import access
+from workspace.models import Company, Event, RenewalStatus
 
 
 @pytest.fixture
@@ -71,7 +73,7 @@ def test_the_first_of_too_many_event_types_are_not_called_the_known_ones(
 def test_the_types_are_read_with_one_statement_and_only_if_none_is_the_same(
     mcp: McpClient, many_types: Event, typed: str, statements: int
 ) -> None:
-    with asked() as received:
+    with record_statements() as received:
         assert ids(answer(mcp, "data_search_events", event_type=typed)) == [many_types.pk]
     assert sum("workspace_event" in one.sql for one in received) == statements
 
@@ -86,15 +88,24 @@ def test_a_bound_call_reads_the_event_types_of_its_customer(
         organization=grant.organization, customer=customer, event_type="log in"
     )
     for typed in ("log in", "login"):
-        result = answer(mcp, "data_search_events", by_id(customer), event_type=typed)
+        result = answer(mcp, "data_search_events", bind_id(customer), event_type=typed)
         assert ids(result) == [event.pk]
-    hints = answer(mcp, "data_search_events", by_id(customer), event_type="a_000")["hints"]
+    hints = answer(mcp, "data_search_events", bind_id(customer), event_type="a_000")["hints"]
     assert hints[-1] == "Known values of event_type: log in, page_view."
     monkeypatch.setattr(known_values, "MAX_ROWS", 1)
-    result = answer(mcp, "data_search_events", by_id(customer), event_type="page_view")
+    result = answer(mcp, "data_search_events", bind_id(customer), event_type="page_view")
     assert ids(result) == [many_types.pk]
-    hints = answer(mcp, "data_search_events", by_id(customer), event_type="a_000")["hints"]
+    hints = answer(mcp, "data_search_events", bind_id(customer), event_type="a_000")["hints"]
     assert hints[-1] == "Some values of event_type: log in."
+
+
+def test_events_of_a_customer_of_another_organization_are_not_read(grant: Grant) -> None:
+    other = make_grant()
+    customer = other.customer(external_id="1")
+    Event.objects.create(organization=other.organization, customer=customer, event_type="login")
+    for organization, is_read in ((grant.organization, False), (other.organization, True)):
+        rows = access.bound_customer_events(access.Access(organization.pk, customer.pk))
+        assert rows.exists() is is_read
 
 
 @pytest.mark.parametrize(
@@ -139,7 +150,7 @@ def test_a_trait_is_read_in_any_case(mcp: McpClient, grant: Grant, typed: str) -
 def test_an_unknown_trait_is_answered_with_the_known_names(mcp: McpClient, grant: Grant) -> None:
     grant.customer(external_id="1", custom_fields={"language": "fr", "beta": True})
     hints = answer(mcp, "data_search_users", trait="country=DE")["hints"]
-    assert "Known names of trait: beta, language." in map(_sorted_names, hints)
+    assert "Known names of trait: beta, language." in hints
 
 
 def test_a_trait_with_this_name_is_taken_alone(mcp: McpClient, grant: Grant) -> None:
@@ -163,9 +174,37 @@ def test_a_trait_is_found_in_all_rows_though_names_are_read_from_some(
     assert hint.startswith("Some names of trait: ")
 
 
-def _sorted_names(hint: str) -> str:
-    what, _, names = hint.rstrip(".").partition(": ")
-    return f"{what}: {', '.join(sorted(names.split(', ')))}."
+@pytest.mark.parametrize(
+    ("trait", "found"),
+    [
+        ("boards>10", ["12", "10.5"]),
+        ("Boards >= 10.5", ["12", "10.5"]),
+        ("boards<12", ["2", "10.5"]),
+        ("boards<=-1", []),
+        ("boards>999999999999999", []),
+        ("seats>5", []),
+    ],
+)
+def test_a_trait_is_compared_as_a_number(
+    mcp: McpClient, grant: Grant, trait: str, found: list[str]
+) -> None:
+    values: list[Any] = [2, 12, 10.5, "99", True, None]
+    for value in values:
+        grant.customer(external_id=f"{value}", custom_fields={"boards": value, "other": 50})
+    items = answer(mcp, "data_search_users", trait=trait, response_format="detailed")["items"]
+    assert sorted(item["external_id"] for item in items) == sorted(found)
+
+
+@pytest.mark.parametrize("filters", [{"renewal_status": "lost"}, {"plan": "PRO"}])
+def test_where_else_a_value_is_found_is_said(mcp: McpClient, grant: Grant, filters: Any) -> None:
+    grant.customer(external_id="1", plan="free")
+    company = Company(organization=grant.organization, name="Acme", plan="pro")
+    company.renewal_status = RenewalStatus.LOST
+    companies.keep(company)
+    result = answer(mcp, "data_search_users", **filters)
+    (argument,) = filters
+    assert f"data_search_companies with this {argument}: 1." in result["hints"]
+    assert "with this" not in str(answer(mcp, "data_search_companies", plan="none")["hints"])
 
 
 @pytest.mark.parametrize(
@@ -185,4 +224,6 @@ def test_an_unknown_choice_is_answered_with_all_of_them(mcp: McpClient) -> None:
     error = refusal(mcp, "data_search_tickets", status="closed")
     statuses = "any, unresolved, open, priority, in_progress, snoozed, resolved, spam"
     assert error["reason"] == f'"closed" is not one of {statuses}'
-    assert "last_365_days" in refusal(mcp, "data_search_users", period="last_14_days")["reason"]
+    reason = refusal(mcp, "data_search_users", period="last_14_days")["reason"]
+    assert reason.startswith('"last_14_days" is not one of today, yesterday, last_7_days, ')
+    assert reason.endswith(", last_year, all_time")

@@ -1,28 +1,65 @@
 """How texts are compared: the inputs that people reported, in one table for every search."""
 
+import unicodedata
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foundation.text.folding import fold
-from foundation.text.names import is_same_name, name_key, name_keys, nearest_names
+from foundation.text.names import find_nearest_names, is_same_name, list_name_keys, name_key
 from foundation.text.stems import stem
-from foundation.text.values import nearest_values, same_values
-from foundation.text.words import index_words, parse_query
+from foundation.text.values import find_nearest_values, find_same_values
+from foundation.text.words import (
+    END,
+    MAX_WORD,
+    make_index_words,
+    parse_query,
+    split_name_query,
+    split_words,
+)
+from tests.drivers.index_words import finds
+
+# What people write in the same text, and what is special in a query or to a database.
+SIGNS = (
+    "aeinorstuAE ÄÖßøéÉıİ 0123456789 -_.,'\"*():^&|!<>\\%+@#§ 李小退款 가나다 カﾞパ ไทยตั๋ว"
+    " שלו\u05b9 \u0301\u0308\u0316\u3099\u200b\u00ad😀🚀™ﷺﬃ"
+)
+TEXTS = st.text(st.sampled_from(SIGNS), max_size=60)
 
 
-def finds(query: str, text: str) -> bool:
-    """Whether an index of these words has what the query looks for, as both databases do it."""
-    words = index_words(text).split()
-    return all(any(_has(words, form) for form in group) for group in parse_query(query).groups)
+@settings(max_examples=300, deadline=None)
+@given(text=TEXTS)
+def test_a_text_is_found_by_each_of_its_parts(text: str) -> None:
+    for part in text.replace('"', " ").split():
+        if split_words(part):
+            assert finds(f'"{part}"', text)
+            assert part == "OR" or finds(part, text)
 
 
-def _has(words: list[str], form: tuple[str, ...]) -> bool:
-    *exact, last = form
-    for place in range(len(words) - len(form) + 1):
-        part = words[place : place + len(form)]
-        is_beginning = last.endswith("*") and part[-1].startswith(last.removesuffix("*"))
-        if part[:-1] == exact and (is_beginning or part[-1] == last):
-            return True
-    return False
+@settings(max_examples=300, deadline=None)
+@given(text=TEXTS)
+def test_a_folded_text_stays_the_same_and_composition_makes_no_difference(text: str) -> None:
+    folded = fold(text)
+    assert fold(folded) == folded
+    for form in ("NFC", "NFD"):
+        assert fold(unicodedata.normalize(form, text)) == folded
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=TEXTS)
+def test_words_have_no_sign_that_a_database_reads(text: str) -> None:
+    index = make_index_words(text, text).split()
+    query = [word for group in parse_query(text).groups for form in group for word in form]
+    for word in (*index, *(word.removesuffix("*") for word in query)):
+        assert word == END or not set(word) & set("\"'*():^&|!<>\\%_-+ ")
+        assert len(word) <= MAX_WORD
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0316", "\u3099\u0301", "\uff9e\u0301", "\u0e48\u0e38"])
+def test_thousands_of_marks_are_cut(marks: str) -> None:
+    assert len(fold(f"a{marks * 100_000}")) <= 31
+    assert finds("a", f"a b{marks * 100_000}")
 
 
 @pytest.mark.parametrize(
@@ -78,10 +115,36 @@ def _has(words: list[str], form: tuple[str, ...]) -> bool:
         ("error log in console", "The console has an error log."),
         ("error log in console", "An error on login, says the console."),
         ("sign up page", "Up the page there is a sign."),
+        ("the", "The export"),
+        ("windows", "Windows™ and Office℠"),
     ],
 )
 def test_a_query_finds_a_text_that_people_spell_otherwise(query: str, text: str) -> None:
     assert finds(query, text)
+
+
+@pytest.mark.parametrize(
+    ("query", "typed"),
+    [("who is it", ["who", "is", "it"]), ('"IT" export', ["IT", "export"]), ('"the"', ["the"])],
+)
+def test_words_that_say_little_are_looked_for_alone_and_in_quotes(
+    query: str, typed: list[str]
+) -> None:
+    parsed = parse_query(query)
+    assert ([one for (one,) in parsed.typed], parsed.ignored) == (typed, ())
+
+
+@pytest.mark.parametrize(
+    ("query", "groups"),
+    [
+        ("Will Smith", [("Will",), ("Smith",)]),
+        ("anna OR bob", [("anna", "bob")]),
+        ('"Log In" or - "OR"', [("Log In",), ("or",), ("OR",)]),
+        ("OR anna OR", [("anna",)]),
+    ],
+)
+def test_a_query_of_names_ignores_no_word(query: str, groups: list[tuple[str, ...]]) -> None:
+    assert split_name_query(query) == groups
 
 
 @pytest.mark.parametrize(
@@ -116,12 +179,10 @@ def test_words_that_say_little_are_ignored_and_named() -> None:
     query = parse_query("the export IS not for me")
     assert (query.typed, query.ignored) == ((("export",), ("not",)), ("the", "is", "for", "me"))
     assert parse_query('"is not"').ignored == ()
-    quoted = parse_query('"the" slack')
-    assert (quoted.ignored, quoted.ignored_phrases) == ((), ("the",))
 
 
 def test_a_phrase_does_not_go_from_one_text_to_the_next() -> None:
-    assert " a b " not in f" {index_words('x a', 'b y')} "
+    assert " a b " not in f" {make_index_words('x a', 'b y')} "
 
 
 @pytest.mark.parametrize(
@@ -198,7 +259,7 @@ def test_other_words_have_other_stems(one: str, other: str) -> None:
     ],
 )
 def test_names_have_one_key_in_any_spelling(typed: str, stored: str) -> None:
-    assert name_key(stored) in name_keys(typed)
+    assert name_key(stored) in list_name_keys(typed)
 
 
 @pytest.mark.parametrize(
@@ -216,15 +277,16 @@ def test_names_are_the_same_with_ae_for_umlauts(name: str, other: str, is_same: 
 
 def test_the_nearest_names_have_its_words_or_nearly() -> None:
     keys = ["maria keller", "mario rossi", "lena maria vogt", "peter pan", "acme"]
-    assert nearest_names("Maria", keys, 3) == ["maria keller", "lena maria vogt", "mario rossi"]
-    assert nearest_names("keler", keys, 3) == ["maria keller"]
-    assert nearest_names("zzz", keys, 3) == []
+    assert find_nearest_names("Maria", keys, 3) == [keys[0], keys[2], keys[1]]
+    assert find_nearest_names("keler", keys, 3) == ["maria keller"]
+    assert find_nearest_names("zzz", keys, 3) == []
 
 
 def test_values_are_the_same_in_any_case_and_with_other_separators() -> None:
-    assert same_values("Step 1.1", ["step_11", "step_1_1"]) == ["step_1_1"]
+    assert find_same_values("Step 1.1", ["step_11", "step_1_1"]) == ["step_1_1"]
     known = ["page_view", "click", "Öko-Tarif"]
-    assert [same_values(one, known) for one in ("pageview", "Page View", "ÖKO-TARIF", "x")] == [
+    values = ("pageview", "Page View", "ÖKO-TARIF", "x")
+    assert [find_same_values(value, known) for value in values] == [
         ["page_view"],
         ["page_view"],
         ["Öko-Tarif"],
@@ -234,8 +296,8 @@ def test_values_are_the_same_in_any_case_and_with_other_separators() -> None:
 
 def test_of_many_known_values_the_nearest_are_shown() -> None:
     known = [f"event_{number}" for number in range(40)]
-    assert nearest_values("event-7x", known, 3)[0] == "event_7"
-    assert nearest_values("x", known[:3]) == known[:3]
+    assert find_nearest_values("event-7x", known, 3)[0] == "event_7"
+    assert find_nearest_values("x", known[:3]) == known[:3]
 
 
 def test_folding_leaves_marks_that_make_another_letter() -> None:

@@ -305,11 +305,33 @@ def test_the_reason_is_sent_after_a_long_value() -> None:
     assert refused.value.reason.endswith('" is longer than 5 characters')
 
 
+ORDER = {"enum": ["-created_at", "name", "LOW", "low"]}
+
+
+@pytest.mark.parametrize(
+    ("is_lenient", "given"),
+    [(False, "created_at"), (False, "Name"), (True, "Low"), (True, "size"), (True, 1)],
+)
+def test_a_choice_in_another_spelling_is_read_by_lenient_tools_only(
+    given: object, *, is_lenient: bool
+) -> None:
+    tool = replace(tool_with(schema(order=ORDER)), is_lenient=is_lenient, reads_text=True)
+    with pytest.raises(ValidationFailure):
+        validate_arguments(tool, {"order": given})
+
+
+def test_a_schema_without_properties_takes_text_for_numbers_and_has_no_choices() -> None:
+    tool = replace(tool_with({"type": "object", "required": ["size"]}), reads_text=True)
+    with pytest.raises(ValidationFailure):
+        validate_arguments(tool, {"name": "x"})
+
+
 LENIENT = {
     "null-is-left-out": ({"whole": 1, "number": None}, {"whole": 1}),
     "empty-text-is-left-out": ({"whole": 1, "colour": " "}, {"whole": 1}),
     "digits-are-a-whole-number": ({"whole": "10"}, {"whole": 10}),
     "digits-are-a-number": ({"whole": 1, "number": "-2.5"}, {"whole": 1, "number": -2.5}),
+    "choice-in-any-spelling": ({"whole": 1, "order": "NAME"}, {"whole": 1, "order": "name"}),
     "text-stays-text": ({"whole": 1, "colour": "7"}, {"whole": 1, "colour": "7"}),
 }
 
@@ -322,6 +344,7 @@ def test_a_lenient_tool_takes_what_models_send_in_place_of_leaving_out(
         "whole": {"type": "integer"},
         "number": {"type": "number"},
         "colour": {"type": "string"},
+        "order": ORDER,
     }
     lenient = replace(tool_with(schema("whole", **properties)), is_lenient=True, reads_text=True)
     assert validate_arguments(lenient, given) == run

@@ -71,6 +71,9 @@ NO_TEXT = {
         *("workspace.TicketMessage.search_text", "workspace.ConversationMessage.search_text"),
         "workspace.Lead.search_text",
     },
+    "keys of names, which are computed again when a name is replaced": {
+        *("workspace.Company.name_key", "workspace.Customer.name_key"),
+    },
     "ids that the organization's own systems gave": {
         "workspace.Company.external_id",
     },

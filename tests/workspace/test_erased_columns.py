@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from django.db.models import Model, UniqueConstraint
 
+from customers import companies, customers
 from customers.privacy import ports
 from customers.privacy.text_columns import TextColumns
 from tests.drivers.full_tenants import FullTenant, tenant
 from tests.workspace import erased_columns
 from tests.workspace.privacy import erase
-from workspace.models import Customer
+from workspace.models import Company, Customer
 from workspace.models.page_jobs import PageJob
 
 IN_RECORDS = {
@@ -93,6 +94,20 @@ def test_a_column_that_is_searched_does_not_name_the_person_any_more(
     replaced = {"by": ["[erased]", 7]} if is_json else "[erased]"
     # The texts of files are deleted when an erasure begins.
     assert getattr(row, name) in ("" if name in columns.keys else replaced, {})
+
+
+@pytest.mark.django_db
+def test_the_key_of_a_name_does_not_name_the_person_any_more() -> None:
+    ours = tenant("ourorg")
+    address = "Ida.Joe@ida-joe.example"
+    own = {"organization": ours.organization}
+    person = customers.keep(Customer(**own, email=address))
+    named = customers.keep(Customer(**own, external_id="other", name=address))
+    company = companies.keep(Company(**own, name=f"Company of {address}"))
+    erase(ours, person.pk)
+    for row, key in ((named, "[erased]"), (company, "company of [erased]")):
+        row.refresh_from_db()
+        assert row.name_key == key
 
 
 def _row_of(ours: FullTenant, columns: TextColumns) -> Any:

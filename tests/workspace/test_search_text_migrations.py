@@ -8,7 +8,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
 from tests.drivers.grants import Grant
-from tests.drivers.threads import by_customer, ticket
+from tests.drivers.threads import customer_message, ticket
 from workspace.migrations import _words
 from workspace.models import TicketMessage
 
@@ -71,7 +71,7 @@ def test_a_change_of_a_table_does_not_wait_long_for_its_readers(
 @pytest.mark.usefixtures("earlier")
 def test_indexes_that_were_interrupted_are_made_again(grant: Grant) -> None:
     migrate("0008_search_text")
-    message = ticket(grant, "About", by_customer("Größe")).pk
+    message = ticket(grant, "About", customer_message("Größe")).pk
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE INDEX workspace_tkt_unfilled ON workspace_ticketmessage (id)"

@@ -83,12 +83,13 @@ class Tool:
     recorded before it runs. The two differ: `linear.create_bug` mutates and may be called. An
     integration's tool sets `mutates` or `read_only`. `not_destructive` says why a tool with a name
     like a deletion is not destructive. `is_lenient` takes empty text and null for an argument that
-    was left out, also where the schema takes them. A tool that `reads_text` takes numbers and
-    booleans as text where the schema takes no text. `argument_schema` validates arguments where
-    `input_schema`, which lists show, is a portable form of it. A tool that `waits` for
-    another server without being an integration's runs as those do: on threads of their own, with
-    a share for each organization. `outgoing` builds what a call sends before anything is decided:
-    an approval is bound to it, and the tool finds it in its context.
+    was left out, also where the schema takes them, and reads choices in any case and with other
+    separators. A tool that `reads_text` takes numbers and booleans as text where the schema takes
+    no text. `argument_schema` validates arguments where `input_schema`, which lists show, is a
+    portable form of it. A tool that `waits` for another server without being an integration's runs
+    as those do: on threads of their own, with a share for each organization. `outgoing` builds what
+    a call sends before anything is decided: an approval is bound to it, and the tool finds it in
+    its context.
     `owner` is the organization that wrote the schemas, if one did. `app` is the URI of the MCP App
     that shows the results of the tool, where the client shows apps (`tools_registry.api.apps`).
     """

@@ -17,7 +17,7 @@ from jsonschema_rs import ValidationErrorKind as ErrorKind
 from foundation.calendar_days import missing_day_message
 from foundation.db.storable import has_unstorable_text
 from foundation.json_text import dumps, dumps_indented
-from foundation.text.values import nearest_values, same_values
+from foundation.text.values import find_nearest_values, find_same_values
 from mcp_protocol.errors import quote_text
 from tools_registry.api import (
     Arguments,
@@ -118,7 +118,7 @@ def validate_arguments(tool: Tool, arguments: Arguments) -> Arguments:
             return given
         types = ANY if tool.reads_text else STRUCTURED
         given = read_arguments(SchemaPlace.from_schema(schema), given, types, tool.owner)
-        if tool.reads_text:
+        if tool.is_lenient:
             given = _read_choices(schema, given)
         if has_unstorable_text(given):
             raise _unstorable()
@@ -155,7 +155,7 @@ def _read_choices(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, Any
 def _read_choice(choices: Sequence[Any], value: Any) -> Any:
     if not isinstance(value, str) or value in choices:
         return value
-    same = same_values(value, [one for one in choices if isinstance(one, str)])
+    same = find_same_values(value, [one for one in choices if isinstance(one, str)])
     return same[0] if len(same) == 1 else value
 
 
@@ -227,7 +227,7 @@ def _name_choices(problem: Any) -> str:
     choices = [one for one in problem.kind.options if isinstance(one, str)]
     if len(choices) < len(problem.kind.options):
         return ""
-    shown = nearest_values(problem.instance, choices)
+    shown = find_nearest_values(problem.instance, choices)
     among = " (the nearest)" if len(shown) < len(choices) else ""
     return f"{dumps(problem.instance).decode()} is not one of {', '.join(shown)}{among}"
 

@@ -1,11 +1,11 @@
 """Full-text indexes of normalized words, and what keeps `search_text` true to the texts.
 
-`search_text` has the words of a row as `foundation.text.words.index_words` makes them, so that both
-databases only split it at its spaces. It is NULL where nobody has computed it yet: in rows of
-earlier versions, and after an update of a text that does not write it too, as processes of earlier
-versions and erasures do. What is written ends with a checksum of the texts, so that words which are
-equal to those before are known to be written. `customers.text_backfill` fills it. Until then the row is found by the
-index of `_search.py`.
+`search_text` has the words of a row as `foundation.text.words.make_index_words` makes them, so that
+both databases only split it at its spaces. It is NULL until it is computed: in rows of earlier
+versions, and after an update of a text that does not write it too, as processes of earlier versions
+and erasures do. What is written ends with a checksum of the texts, so that words which are equal to
+those before are known to be written. `customers.text_backfill` fills it. Until then the row is
+found by the index of `_search.py`.
 
 Django copies a table to alter it on SQLite, which drops its triggers: a migration that alters one
 of these tables runs `create_word_indexes` afterwards.

@@ -16,7 +16,7 @@ from customers.administration.records.filters import OfCustomer, OneOrganization
 from customers.administration.records.lists import FoundRecords, RecordPages
 from customers.administration.records.pages import RecordPage
 from customers.lookup_keys import domain_of
-from foundation.text.names import name_keys
+from foundation.text.names import list_name_keys
 from foundation.text.words import parse_query
 from workspace.administration.facts import Fact, drop_empty_facts, fact_of
 from workspace.models import Company, Conversation, Customer, Lead, Ticket
@@ -35,7 +35,7 @@ class CompanyAdmin(RecordPages):
     search_help_text = _("A part of the name or domain, a company id or an external id.")
 
     def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
-        keys = {"name_key": name_keys(term), "domain": [domain_of(term)]}
+        keys = {"name_key": list_name_keys(term), "domain": [domain_of(term)]}
         return search.find_by_names(rows, Company, organization, term, **keys)
 
     def page(self, request: HttpRequest, row: Company) -> RecordPage:
