@@ -27,7 +27,7 @@ class SenderClock:
     correction: timedelta
     earliest: datetime
 
-    def read(self, sent: datetime | None, place: str) -> datetime | None:
+    def correct(self, sent: datetime | None, place: str) -> datetime | None:
         """Returns when it happened, by the server's clock; None if nothing was sent.
 
         Raises InvalidField, which names `place`, for an absurd time.

@@ -32,7 +32,7 @@ MAX_IGNORED: Final = 100
 
 def identify(caller: SdkCaller, sent: Sent) -> Sent:
     named = identities.user_id(caller, sent.get("user_id", ""))
-    at = read_clock(caller, sent.get("sent_at")).read(sent.get("timestamp"), "timestamp")
+    at = read_clock(caller, sent.get("sent_at")).correct(sent.get("timestamp"), "timestamp")
     if not named:
         return _capture_lead(caller, sent)
     profile = identities.profile(caller, named, sent, at)
@@ -52,7 +52,7 @@ def update_users(caller: SdkCaller, sent: Sent) -> Sent:
 
 def upsert_company(caller: SdkCaller, sent: Sent) -> Sent:
     named = sent["company_id"]
-    at = read_clock(caller, sent.get("sent_at")).read(sent.get("timestamp"), "timestamp")
+    at = read_clock(caller, sent.get("sent_at")).correct(sent.get("timestamp"), "timestamp")
     if not caller.is_server and caller.is_verifying:
         identities.company_id(caller, named)
     typed = traits.parse_company_traits(sent.get("traits", {}))
@@ -91,7 +91,7 @@ def create_ticket(caller: SdkCaller, sent: Sent) -> Sent:
         source=sent.get("source") or ("api" if caller.is_server else WIDGET),
         metadata={**contact, **sent.get("metadata", {})},
         change=_ticket_change(clock, said),
-        created_at=clock.read(said.get("created_at"), "created_at"),
+        created_at=clock.correct(said.get("created_at"), "created_at"),
     )
     ticket = tickets.create(caller.organization.pk, new)
     if customer is None:
@@ -130,7 +130,7 @@ def upsert_transcript(caller: SdkCaller, sent: Sent) -> Sent:
     clock = read_clock(caller, sent.get("sent_at"))
     details = {name: sent[name] for name in conversations.DETAILS if name in sent}
     times = {
-        name: clock.read(sent[name], name) for name in ("started_at", "ended_at") if name in sent
+        name: clock.correct(sent[name], name) for name in ("started_at", "ended_at") if name in sent
     }
     stored = conversations.upsert(
         organization_id,
@@ -207,7 +207,7 @@ def _update(clock: SenderClock, item: tuple[int, Sent]) -> profiles.Profile:
             sent.get("traits", {}),
             sent.get("context", {}),
             sent.get("company_id"),
-            clock.read(sent.get("timestamp"), "timestamp"),
+            clock.correct(sent.get("timestamp"), "timestamp"),
         )
     except InvalidField as problem:
         raise problem.with_prefix(f"users[{place}]") from None
@@ -217,7 +217,7 @@ def _ticket_change(clock: SenderClock, sent: Sent) -> tickets.TicketChange:
     named = {name: sent[name] for name in (*tickets.SAID, "assignee") if name in sent}
     kinds = {"status": TicketStatus, "priority": TicketPriority}
     typed = {name: kinds[name](one) if name in kinds else one for name, one in named.items()}
-    at = clock.read(sent.get("resolved_at"), "resolved_at")
+    at = clock.correct(sent.get("resolved_at"), "resolved_at")
     return tickets.TicketChange(**{**typed, "resolved_at": at})
 
 
@@ -229,7 +229,7 @@ def _event(caller: SdkCaller, clock: SenderClock, item: tuple[int, Sent]) -> eve
     return events.NewEvent(
         user_id=named,
         key=key if caller.is_server else events.page_key(key),
-        at=clock.read(sent.get("at"), f"events[{place}].at"),
+        at=clock.correct(sent.get("at"), f"events[{place}].at"),
         **others,
     )
 
@@ -240,12 +240,12 @@ def _message(clock: SenderClock, item: tuple[int, Sent]) -> conversations.NewCon
         text=sent["text"],
         author_kind=AuthorKind(sent["author"]),
         author_name=sent.get("author_name", ""),
-        at=clock.read(sent.get("at"), f"messages[{place}].at"),
+        at=clock.correct(sent.get("at"), f"messages[{place}].at"),
         sentiment=sent.get("sentiment"),
     )
 
 
 def _rating(clock: SenderClock, item: tuple[int, Sent]) -> conversations.NewRating:
     place, sent = item
-    at = clock.read(sent.get("at"), f"ratings[{place}].at")
+    at = clock.correct(sent.get("at"), f"ratings[{place}].at")
     return conversations.NewRating(**{**sent, "at": at})
