@@ -1,6 +1,7 @@
 """The companies of an organization: the writes."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -11,7 +12,7 @@ from django.utils import timezone
 from customers import bulk_writes
 from customers.bulk_writes import BATCH
 from customers.identification import traits
-from customers.identification.traits import Traits
+from customers.identification.traits import Traits, WriteResult
 from customers.lookup_keys import domain_of, has_external_id
 from foundation.text.names import name_key
 from workspace import access
@@ -34,13 +35,18 @@ def keep_all(new: Sequence[Company], changed: Sequence[Company]) -> None:
 
 
 @transaction.atomic
-def upsert(organization_id: UUID, external_id: str, sent: Traits) -> Company:
-    """Writes the company with this external id, new or not. Raises InvalidField."""
+def upsert(
+    organization_id: UUID, external_id: str, sent: Traits, at: datetime | None = None
+) -> tuple[Company, WriteResult]:
+    """Writes the company with this external id, new or not. Raises InvalidField.
+
+    `at` is when the sender wrote it, by the server's clock; None is now.
+    """
     get_or_create_many(organization_id, [external_id])
     rows = access.companies(Access(organization_id)).select_for_update()
     company = rows.get(has_external_id([external_id]))
-    traits.write_company(company, sent)
-    return keep(company)
+    result = traits.write_company(company, sent, at)
+    return keep(company), result
 
 
 def count_teams() -> int:

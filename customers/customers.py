@@ -7,12 +7,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from django.db import transaction
 from django.utils import timezone
 
 from customers import bulk_writes
+from customers.identification import traits
 from customers.lookup_keys import email_key
 from foundation.db.statements import Statement
 from foundation.text.names import name_key
@@ -78,6 +81,19 @@ def find_bound(organization_id: UUID, *, customer_id: str = "", email: str = "")
     return _read(rows[0]) if len(rows) == 1 else None
 
 
+def note_seen(customer: Customer, first: datetime, last: datetime) -> bool:
+    """Widens the time in which the customer was seen; returns whether that changes the row."""
+    before = customer.first_seen, customer.last_seen
+    customer.first_seen = min(first, customer.first_seen or first)
+    customer.last_seen = max(last, customer.last_seen or last)
+    return (customer.first_seen, customer.last_seen) != before
+
+
+def keep_seen(locked: Sequence[Customer]) -> None:
+    """Saves when customers were seen, who are locked by the caller."""
+    Customer.objects.bulk_update(locked, ["first_seen", "last_seen"])
+
+
 def keep(customer: Customer) -> Customer:
     """Save a customer, new or changed."""
     _complete(customer)
@@ -85,15 +101,24 @@ def keep(customer: Customer) -> Customer:
     return customer
 
 
+@transaction.atomic
 def change(customer: Customer) -> None:
     """Saves what people enter of an existing customer, and nothing else of the row.
 
     An import or a request may have changed the other columns meanwhile. An erased customer stays
-    erased.
+    erased. A message that was written before does not replace what was entered.
     """
     _complete(customer)
+    rows = Customer.objects.select_for_update().filter(pk=customer.pk, erased_at=None)
+    stored = rows.first()
+    if stored is None:
+        return
+    changed = [
+        name for name in ("email", "name") if getattr(customer, name) != getattr(stored, name)
+    ]
+    traits.note_times(stored, changed)
     entered = {name: getattr(customer, name) for name in ENTERED}
-    Customer.objects.filter(pk=customer.pk, erased_at=None).update(**entered)
+    rows.update(**entered, trait_times=stored.trait_times)
 
 
 def keep_all(new: Sequence[Customer], changed: Sequence[Customer]) -> None:

@@ -53,7 +53,8 @@ class SdkCaller:
 
     A server may name every customer. A page may name the customer of its `identity`, and others
     only if the organization has switched identity verification off. `credential` names what it
-    is authenticated by: a server key by its id.
+    is authenticated by: a server key by its id. `is_page_trusted`: the organization lets its pages
+    write what only servers may otherwise.
     """
 
     organization: Organization
@@ -61,11 +62,17 @@ class SdkCaller:
     is_server: bool
     identity: Identity | None = None
     is_verifying: bool = True
+    is_page_trusted: bool = False
 
     @property
     def is_trusted(self) -> bool:
         """Returns whether the id and email of the customer that it names are proven."""
         return self.is_server or self.identity is not None
+
+    @property
+    def may_claim_all(self) -> bool:
+        """Returns whether traits that only a server may write are stored."""
+        return self.is_server or self.is_page_trusted
 
     @property
     def claims(self) -> Mapping[str, Any]:
@@ -97,9 +104,14 @@ def authenticate(request: Request, secrets: Secrets, scope: str) -> SdkCaller:
             identity = identity_tokens.identity(organization, secrets.bearer)
         except InvalidToken as problem:
             raise field_error(403, "user_token", str(problem)) from None
-    is_verifying = organizations.flag(organization.pk, flags.IDENTITY_VERIFICATION)
+    chosen = organizations.read_flags(organization.pk)
     return SdkCaller(
-        organization, "widget", is_server=False, identity=identity, is_verifying=is_verifying
+        organization,
+        "widget",
+        is_server=False,
+        identity=identity,
+        is_verifying=chosen[flags.IDENTITY_VERIFICATION],
+        is_page_trusted=chosen[flags.PAGE_ACCOUNT_TRAITS],
     )
 
 

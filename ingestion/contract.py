@@ -52,7 +52,10 @@ ORGANIZATION: Final = OpenApiParameter(
     "org_id", OpenApiTypes.UUID, required=True, description="The id of your organization."
 )
 TICKET: Final = OpenApiParameter(
-    "ticket_id", str, OpenApiParameter.PATH, description="The id that creating it returned."
+    "ticket_id",
+    str,
+    OpenApiParameter.PATH,
+    description="The id that creating it returned, or external_id.",
 )
 IDEMPOTENCY_KEY: Final = openapi.key_parameter({"type": "string", "pattern": "^[!-~]{1,200}$"})
 

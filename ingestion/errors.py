@@ -7,8 +7,10 @@ from typing import Any, Final
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
+from customers.conversations import ConversationOfAnother
+from customers.events import KnownEvents
 from customers.identification.field_values import InvalidField
-from customers.tickets import NoSuchTicket
+from customers.tickets import KnownTicket, NoSuchTicket
 from rest import exceptions
 from rest.errors import ApiError, FieldIssue, field_error
 from rest.exceptions import Translations
@@ -37,7 +39,7 @@ def body(problem: ApiError) -> dict[str, Any]:
     fields = [first, *others] if first.field else others
     if first.field:
         found["field"] = first.field
-    if fields and problem.status == HTTPStatus.BAD_REQUEST:
+    if fields and problem.status in {HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT}:
         found["fields"] = [{"field": one.field, "reason": one.issue} for one in fields[:MAX_FIELDS]]
     return found
 
@@ -54,10 +56,22 @@ def _name_fields(issues: list[FieldIssue]) -> ApiError:
     return ApiError(400, issues[0].issue, issues)
 
 
+def _name_known_events(problem: KnownEvents) -> ApiError:
+    reason = "Another event has this id."
+    return ApiError(
+        409, reason, [FieldIssue(f"events[{one}].id", reason) for one in problem.places]
+    )
+
+
 TRANSLATIONS: Final[Translations] = {
     ValidationError: lambda problem: _name_fields(exceptions.list_issues(problem.detail)),
     InvalidField: lambda problem: _name_fields(
         [FieldIssue(one.field, one.reason) for one in problem.each]
     ),
+    KnownEvents: _name_known_events,
+    ConversationOfAnother: lambda _: field_error(
+        409, "user_id", "The conversation of this session is of another customer."
+    ),
+    KnownTicket: lambda _: field_error(409, "external_id", "Another ticket has this external id."),
     NoSuchTicket: lambda _: field_error(404, "ticket_id", "There is no such ticket."),
 }

@@ -1,15 +1,14 @@
 """Fields of request bodies that accept exactly the JSON type that the contract names."""
 
-from typing import Any, Final
+from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from customers.identification import field_values
+from customers.identification import external_ids, field_values
+from customers.identification.external_ids import MAX_ID
 from customers.identification.field_values import InvalidValue
 from rest.serializers import TypedField
-
-MAX_ID: Final = 200
 
 
 class Text(serializers.CharField):
@@ -35,6 +34,14 @@ class Time(TypedField):
 class Email(TypedField):
     def read(self, value: Any) -> Any:
         return field_values.email(value)
+
+
+@extend_schema_field({"type": "string", "maxLength": field_values.MAX_EMAIL})
+class Assignee(TypedField):
+    """An email address, or an empty text for nobody."""
+
+    def read(self, value: Any) -> Any:
+        return value if value == "" else field_values.email(value)
 
 
 @extend_schema_field({"type": "integer", "minimum": 0, "maximum": 100})
@@ -86,6 +93,17 @@ class Fields(TypedField):
         return field_values.json_object(self.max_bytes)(value)
 
 
-def identifier(**options: Any) -> Text:
+class Identifier(Text):
+    """An id in the caller's own system, without the spaces around it."""
+
+    def to_internal_value(self, data: Any) -> str:
+        sent = super().to_internal_value(data)
+        try:
+            return external_ids.parse_id(sent) if sent else sent
+        except InvalidValue as refused:
+            raise serializers.ValidationError(str(refused)) from None
+
+
+def identifier(**options: Any) -> Identifier:
     """Returns a field for an id in the caller's own system."""
-    return Text(**{"max_length": MAX_ID} | options)
+    return Identifier(**{"max_length": MAX_ID} | options)

@@ -6,17 +6,20 @@ data of another company. Source: docs/sdk-api.md, Authentication.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
-from customers.identification import profiles
-from customers.identification.field_values import InvalidField
+from customers.identification import external_ids, profiles, traits
+from customers.identification.field_values import InvalidField, InvalidValue
 from customers.identification.profiles import Profile
+from customers.identification.trait_names import IgnoredField
+from customers.identification.traits import Known, Traits
 from ingestion.callers import SdkCaller
 from rest.errors import field_error
 
 # Claims of an identity token that are traits as well.
 TRAIT_CLAIMS: Final = ("email", "name", "role", "plan")
-MAX_ID: Final = 200
 
 
 def user_id(caller: SdkCaller, named: str, place: str = "user_id") -> str:
@@ -46,18 +49,52 @@ def company_id(caller: SdkCaller, named: str | None) -> str | None:
     raise field_error(403, "company_id", "The identity token does not name this company.")
 
 
-def profile(caller: SdkCaller, external_id: str, sent: Mapping[str, Any]) -> Profile:
+def profile(
+    caller: SdkCaller, external_id: str, sent: Mapping[str, Any], at: datetime | None
+) -> Profile:
     """Returns the profile of an identify; the token's claims take precedence over traits.
 
     Raises ApiError and InvalidField.
     """
-    traits = dict(sent.get("traits", {}))
-    claims = {name: caller.claims[name] for name in TRAIT_CLAIMS if caller.claims.get(name)}
-    is_page = not caller.is_server and caller.is_verifying
-    if is_page and "email" in traits and traits["email"] != claims.get("email"):
-        raise field_error(403, "traits.email", "The identity token does not name this address.")
+    context = sent.get("context", {})
+    parsed = profiles.parse(external_id, sent.get("traits", {}), context, at=at)
+    proven = traits.parse_customer_traits(
+        {name: caller.claims[name] for name in TRAIT_CLAIMS if caller.claims.get(name)}
+    )
+    claimed = restrict(caller, parsed.traits, traits.CUSTOMER)
+    if not caller.is_server and caller.is_verifying:
+        claimed = _check_email(claimed, proven)
     named = company_id(caller, sent.get("company_id"))
-    return profiles.parse(external_id, {**traits, **claims}, sent.get("context", {}), named)
+    if named is None and (caller.is_server or not caller.is_verifying):
+        named = claimed.company_id
+    if claimed.company_id not in {None, named}:
+        reason = profiles.OTHER_COMPANY if named else traits.SERVERS_ONLY
+        ignored = IgnoredField("traits.company.id", reason)
+        claimed = replace(claimed, ignored=(*claimed.ignored, ignored))
+    columns = {**claimed.columns, **proven.columns}
+    return replace(parsed, traits=replace(claimed, columns=columns), company_id=named)
+
+
+def restrict(caller: SdkCaller, sent: Traits, known: Mapping[str, Known]) -> Traits:
+    """Returns the traits that this caller may write; the others are ignored."""
+    if caller.may_claim_all:
+        return sent
+    return traits.keep_claims(sent, known)
+
+
+def _check_email(claimed: Traits, proven: Traits) -> Traits:
+    """Returns the traits without the email that a page may not remove.
+
+    Raises ApiError for an address that the token does not name.
+    """
+    address = claimed.columns.get("email", proven.columns.get("email"))
+    if address == proven.columns.get("email"):
+        return claimed
+    if address:
+        raise field_error(403, "traits.email", "The identity token does not name this address.")
+    columns = {name: value for name, value in claimed.columns.items() if name != "email"}
+    ignored = IgnoredField("traits.email", traits.SERVERS_ONLY)
+    return replace(claimed, columns=columns, ignored=(*claimed.ignored, ignored))
 
 
 def email(caller: SdkCaller, sent: str) -> str:
@@ -70,6 +107,9 @@ def _claimed_company(caller: SdkCaller) -> str | None:
     claimed = caller.claims.get("company_id")
     if isinstance(claimed, int) and not isinstance(claimed, bool):
         claimed = str(claimed)
-    if claimed is None or (isinstance(claimed, str) and len(claimed) <= MAX_ID):
+    if claimed is None or claimed == "":
         return claimed
-    raise InvalidField("user_token", "The claim company_id has to be a string.")
+    try:
+        return external_ids.parse_id(claimed)
+    except InvalidValue as refused:
+        raise InvalidField("user_token", f"The claim company_id: {refused}") from None

@@ -78,7 +78,9 @@ def _type(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
     if "enum" in found:
         return ", ".join(f"`{one}`" for one in found["enum"])
     if found.get("type") == "array":
-        return f"{_bounds(found)} {_link(found['items'])}"
+        items = found["items"]
+        kind = _link(items) if _name(items) else _type(items, schemas)
+        return f"{_bounds(found)} {kind}" if _bounds(found) else f"list of {kind}"
     return f"{found.get('format', found['type'])} {_bounds(found)}".rstrip()
 
 

@@ -13,6 +13,7 @@ ROUTES: Final[Mapping[str, Callable[..., Any]]] = {
     "users/update": views.UsersUpdateView.as_view(),
     "companies": views.CompaniesView.as_view(),
     "tickets/create": views.TicketsCreateView.as_view(),
+    "tickets/<str:ticket_id>": views.TicketView.as_view(),
     "tickets/<str:ticket_id>/messages": views.TicketMessagesView.as_view(),
     "events": views.EventsView.as_view(),
     "chat/transcripts": views.TranscriptsView.as_view(),

@@ -15,6 +15,7 @@ from customers.identification.traits import (
     parse_customer_traits,
 )
 from ingestion.fields import (
+    Assignee,
     Email,
     Fields,
     Flag,
@@ -35,10 +36,14 @@ from workspace.models import (
     Mood,
     Rating,
     TicketPriority,
+    TicketStatus,
 )
 from workspace.models.support import MAX_SUBJECT
 
 MAX_NAME: Final = 200
+TIMESTAMP: Final = "When this was true; now if missing. A newer message is never overwritten."
+ASSIGNEE: Final = "The address of a member of the organization; empty for nobody."
+SENT_AT: Final = "The sender's clock at sending: it corrects the other times."
 
 
 class Identify(StrictSerializer):
@@ -52,6 +57,8 @@ class Identify(StrictSerializer):
     context = LateCheckedField(
         context_entries, required=False, help_text="Entries {label, type, value} by key."
     )
+    timestamp = Time(required=False, help_text=TIMESTAMP)
+    sent_at = Time(required=False, help_text=SENT_AT)
 
 
 class UserUpdate(StrictSerializer):
@@ -61,12 +68,14 @@ class UserUpdate(StrictSerializer):
     company_id = identifier(required=False, allow_blank=True, help_text="As in identify.")
     traits = LateCheckedField(parse_customer_traits, required=False, help_text="See Traits.")
     context = LateCheckedField(context_entries, required=False, help_text="As in identify.")
+    timestamp = Time(required=False, help_text=TIMESTAMP)
 
 
 class UsersUpdate(StrictSerializer):
     """Customers to change or to add; all or none are stored."""
 
     users = serializers.ListField(child=UserUpdate(), min_length=1, max_length=profiles.MAX_UPDATES)
+    sent_at = Time(required=False, help_text=SENT_AT)
 
 
 class CompanyUpsert(StrictSerializer):
@@ -74,6 +83,8 @@ class CompanyUpsert(StrictSerializer):
 
     company_id = identifier(help_text="The company's id in your own system.")
     traits = LateCheckedField(parse_company_traits, required=False, help_text="See Traits.")
+    timestamp = Time(required=False, help_text=TIMESTAMP)
+    sent_at = Time(required=False, help_text=SENT_AT)
 
 
 class TicketCreate(StrictSerializer):
@@ -87,6 +98,25 @@ class TicketCreate(StrictSerializer):
     category = Text(required=False, allow_blank=True, max_length=100)
     priority = serializers.ChoiceField(TicketPriority.choices, required=False)
     metadata = Fields(tickets.MAX_METADATA_BYTES, required=False, help_text="50,000 bytes.")
+    status = serializers.ChoiceField(TicketStatus.choices, required=False)
+    inbox = Text(required=False, allow_blank=True, max_length=100)
+    assignee = Assignee(required=False, help_text=ASSIGNEE)
+    external_id = identifier(required=False, help_text="The ticket's id in your own system.")
+    created_at = Time(required=False, help_text="When it was written; now if missing.")
+    resolved_at = Time(required=False, help_text="With the status resolved; now if missing.")
+
+
+class TicketUpdate(StrictSerializer):
+    """A change of a ticket; what is missing stays as it is."""
+
+    subject = Text(required=False, max_length=MAX_SUBJECT)
+    status = serializers.ChoiceField(TicketStatus.choices, required=False)
+    priority = serializers.ChoiceField(TicketPriority.choices, required=False)
+    category = Text(required=False, allow_blank=True, max_length=100)
+    inbox = Text(required=False, allow_blank=True, max_length=100)
+    assignee = Assignee(required=False, help_text=ASSIGNEE)
+    external_id = identifier(required=False, help_text="The ticket's id in your own system.")
+    resolved_at = Time(required=False, help_text="With the status resolved; now if missing.")
 
 
 class TicketReply(StrictSerializer):
@@ -105,9 +135,11 @@ class EventSerializer(StrictSerializer):
         max_length=100, help_text="click, page_view, form_submit, error, or your own."
     )
     id = Text(
-        required=False, max_length=100, help_text="Your id; an event with a known id is not added."
+        required=False,
+        max_length=100,
+        help_text="Your id; the same event is stored once, another one with this id is 409.",
     )
-    at = Time(required=False, help_text="When it happened; now if missing or in the future.")
+    at = Time(required=False, help_text="When it happened; now if missing.")
     user_id = identifier(required=False, help_text="The customer; a visitor if missing.")
     session_id = identifier(required=False, allow_blank=True)
     page_url = Text(required=False, allow_blank=True, max_length=2048)
@@ -121,7 +153,10 @@ class EventBatch(StrictSerializer):
     events = serializers.ListField(
         child=EventSerializer(), min_length=1, max_length=events.MAX_BATCH
     )
-    api_key = identifier(required=False, help_text="The widget key, instead of X-Api-Key.")
+    sent_at = Time(required=False, help_text=SENT_AT)
+    api_key = Text(
+        required=False, max_length=200, help_text="The widget key, instead of X-Api-Key."
+    )
     user_token = Text(
         required=False, max_length=8192, help_text="The identity token, instead of Authorization."
     )
@@ -133,7 +168,9 @@ class TranscriptMessage(StrictSerializer):
     author = serializers.ChoiceField(AuthorKind.choices)
     text = Text(allow_blank=True, max_length=conversations.MAX_MESSAGE)
     author_name = Text(required=False, allow_blank=True, max_length=MAX_NAME)
-    at = Time(required=False, help_text="When it was written; now if missing.")
+    at = Time(
+        required=False, help_text="When it was written; if missing, now or when it was sent first."
+    )
     sentiment = Sentiment(required=False, help_text="From -1 (bad) to 1 (good).")
 
 
@@ -144,21 +181,25 @@ class TranscriptRating(StrictSerializer):
     rating = serializers.ChoiceField(Rating.choices)
     comment = Text(required=False, allow_blank=True, max_length=conversations.MAX_MESSAGE)
     given_by = serializers.ChoiceField(GivenBy.choices, required=False)
+    at = Time(required=False, help_text="When it was given; with the message if missing.")
 
 
 class TranscriptUpsert(StrictSerializer):
     """A conversation, or a part of it."""
 
     session_id = identifier(help_text="The conversation; sending it again changes it.")
-    user_id = identifier(required=False, help_text="The customer.")
+    user_id = identifier(required=False, help_text="The customer; set once.")
     agent_id = serializers.UUIDField(required=False, help_text="The AI agent that answered.")
     mode = serializers.ChoiceField(Mode.choices, required=False)
     mood = serializers.ChoiceField(Mood.choices, required=False)
     outcome = serializers.ChoiceField(ConversationOutcome.choices, required=False)
     confidence = Percentage(required=False)
     score = Percentage(required=False)
-    started_at = Time(required=False)
+    started_at = Time(
+        required=False, help_text="Set once; if missing, the time of the earliest message."
+    )
     ended_at = Time(required=False)
+    sent_at = Time(required=False, help_text=SENT_AT)
     offset = Whole(required=False, help_text="How many messages precede these; 0 if missing.")
     messages = serializers.ListField(
         child=TranscriptMessage(), required=False, max_length=conversations.MAX_MESSAGES
@@ -168,16 +209,34 @@ class TranscriptUpsert(StrictSerializer):
     )
 
 
+class IgnoredFieldSerializer(serializers.Serializer):
+    """A field that was not stored."""
+
+    field = serializers.CharField(help_text="Such as traits.mrr or events[3].")
+    reason = serializers.CharField()
+
+
 class Done(serializers.Serializer):
-    """The request was stored."""
+    """The request was stored, but for what `ignored` names: 100 at most of `ignored_count`."""
 
     success = serializers.BooleanField()
+    ignored = IgnoredFieldSerializer(many=True)
+    ignored_count = serializers.IntegerField()
 
 
 class Identified(Done):
-    """`id` is the customer's id in Halo, or the lead's."""
+    """`id` is the customer's id in Halo, or the lead's or the company's."""
 
     id = serializers.CharField()
+    stored = serializers.ListField(
+        child=serializers.CharField(), help_text="Such as name, company_id or custom_fields.seats."
+    )
+
+
+class EventsRecorded(Done):
+    """How many events were stored; those that were stored already are in `ignored`."""
+
+    stored = serializers.IntegerField()
 
 
 class UsersUpdated(Done):
@@ -188,9 +247,16 @@ class UsersUpdated(Done):
 
 
 class TicketCreated(Done):
-    """The new ticket."""
+    """The new ticket, and the id in Halo of the customer that it belongs to."""
 
     ticket_id = serializers.CharField()
+    customer_id = serializers.CharField(allow_null=True)
+
+
+class TicketUpdated(Done):
+    """The fields that have another value than before."""
+
+    changed = serializers.ListField(child=serializers.CharField())
 
 
 class TicketReplied(Done):

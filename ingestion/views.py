@@ -127,6 +127,20 @@ class TicketsCreateView(SdkView):
         return _once(request, caller, body, partial(requests.create_ticket, caller, body))
 
 
+class TicketView(SdkView):
+    @operation(
+        "Change a ticket: its status, assignee, priority, category, subject and ids.",
+        request=serializers.TicketUpdate,
+        response=serializers.TicketUpdated,
+        parameters=[contract.TICKET],
+        auth=contract.SERVERS,
+    )
+    def patch(self, request: Request, ticket_id: str) -> Response:
+        caller = self.server(request)
+        sent = validate(serializers.TicketUpdate, request.data)
+        return Response(requests.change_ticket(caller, ticket_id, sent))
+
+
 class TicketMessagesView(SdkView):
     @operation(
         "Add a message to a ticket. A customer's message opens a resolved ticket again.",
@@ -148,7 +162,7 @@ class EventsView(SdkView):
     @operation(
         "Record up to 100 events.",
         request=serializers.EventBatch,
-        response=serializers.Done,
+        response=serializers.EventsRecorded,
     )
     def post(self, request: Request) -> Response:
         secrets = callers.read_secrets(request)

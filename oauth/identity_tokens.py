@@ -11,12 +11,13 @@ from typing import Any, Final
 
 import jwt
 
+from customers.identification import external_ids
+from customers.identification.field_values import InvalidValue
 from foundation.db.storable import has_unstorable_text
 from workspace import organizations
 from workspace.models import Organization
 
 MAX_TOKEN: Final = 8192
-MAX_USER_ID: Final = 200
 # The clocks of two servers may differ by so much.
 LEEWAY_SECONDS: Final = 30
 UPDATE_SCOPE: Final = "users.update"
@@ -44,9 +45,12 @@ def identity(organization: Organization, token: str) -> Identity:
     named = claims.get("user_id", claims.get("sub"))
     if isinstance(named, int) and not isinstance(named, bool):
         named = str(named)
-    if not isinstance(named, str) or not 0 < len(named) <= MAX_USER_ID:
+    if not isinstance(named, str):
         raise InvalidToken("The identity token needs the claim user_id.")
-    return Identity(named, claims)
+    try:
+        return Identity(external_ids.parse_id(named), claims)
+    except InvalidValue as refused:
+        raise InvalidToken(f"The claim user_id of the identity token: {refused}") from None
 
 
 def check_update(organization: Organization, token: str) -> None:

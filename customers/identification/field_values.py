@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, TypeAlias, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
+from django.utils import timezone
 
 from foundation.calendar_days import missing_day_message
 from foundation.db import storable
@@ -25,6 +26,14 @@ MAX_WHOLE: Final = 2**31 - 1
 # PostgreSQL returns larger numbers of a JSON column as integers that JSON writers refuse.
 MAX_JSON_NUMBER: Final = 2**63
 FIRST_YEAR, LAST_YEAR = 1900, 2200
+# Earlier times of what people did are those of clocks that nobody has set.
+FIRST_ACTIVITY: Final = datetime(2000, 1, 1, tzinfo=UTC)
+# A sign-up in 1970 is a zero in a column of Unix times.
+FIRST_SIGN_UP: Final = datetime(1971, 1, 1, tzinfo=UTC)
+# Clocks differ; a time that is further ahead is wrong.
+MAX_AHEAD: Final = timedelta(days=1)
+# Unix times in seconds are less, those in milliseconds are more.
+MAX_UNIX_SECONDS: Final = 100_000_000_000
 CENT: Final = Decimal("0.01")
 MAX_SHOWN: Final = 100
 DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -156,6 +165,32 @@ def time(value: Any) -> datetime:
     if not FIRST_YEAR <= read.year <= LAST_YEAR:
         raise refusal
     return read.astimezone(UTC)
+
+
+def unix_time(value: Any) -> datetime:
+    """Reads an RFC 3339 time, or a Unix time in seconds or milliseconds; returns it in UTC."""
+    if not _is_number(value):
+        return time(value)
+    seconds = value / 1000 if abs(value) > MAX_UNIX_SECONDS else value
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise InvalidValue("Send a time.") from None
+
+
+def check_happened(moment: datetime, earliest: datetime) -> datetime:
+    """Returns the time, or now if it is a little ahead. Raises InvalidValue for an absurd one."""
+    now = timezone.now()
+    if moment < earliest:
+        raise InvalidValue(f"The time is before {earliest.date().isoformat()}.")
+    if moment > now + MAX_AHEAD:
+        raise InvalidValue("The time is more than a day in the future.")
+    return min(moment, now)
+
+
+def sign_up_time(value: Any) -> datetime:
+    """Reads the time of a sign-up, which has happened; returns it in UTC."""
+    return check_happened(time(value), FIRST_SIGN_UP)
 
 
 def json_object(max_bytes: int) -> Reader:

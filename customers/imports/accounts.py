@@ -13,7 +13,7 @@ COLUMNS: Final = (
     ImportColumn("plan", columns.text(100), "pro"),
     ImportColumn("mrr", columns.number(field_values.money), "49.90", CellShape.MONEY),
     ImportColumn("arr", columns.number(field_values.money), "598.80", CellShape.MONEY),
-    ImportColumn("signed_up_at", columns.time, "2026-01-31", CellShape.TIME),
+    ImportColumn("signed_up_at", columns.sign_up_time, "2026-01-31", CellShape.TIME),
     ImportColumn(
         "renewal_status",
         columns.choice(field_values.choice(RenewalStatus.values)),

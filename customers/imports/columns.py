@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import Model
 
-from customers.identification import field_values
+from customers.identification import external_ids, field_values
 from customers.identification.field_values import InvalidValue, Reader
 from customers.imports.formats import CellShape, Formats
 from workspace.models import ImportKind
@@ -122,8 +122,12 @@ class Seen:
 
 
 def state(row: Model) -> dict[str, Any]:
-    """Returns the values of the columns, by which a change is noticed."""
-    return {field.attname: getattr(row, field.attname) for field in row._meta.fields}
+    """Returns the values of the columns, by which a change is noticed.
+
+    When a trait was written is none: a file that says what is stored changes nothing.
+    """
+    names = (field.attname for field in row._meta.fields if field.attname != "trait_times")
+    return {name: getattr(row, name) for name in names}
 
 
 # Decides what some rows come to, with the existing rows locked if a transaction is open.
@@ -240,6 +244,10 @@ def text(max_length: int) -> CellReader:
     return field_values.text(max_length)
 
 
+def external_id(cell: str) -> str:
+    return external_ids.parse_id(cell)
+
+
 def email(cell: str) -> str:
     return str(field_values.email(cell))
 
@@ -267,6 +275,11 @@ def flag(cell: str) -> bool:
 def time(cell: str) -> Any:
     """Reads an RFC 3339 time, or a day, which is its midnight in UTC."""
     return field_values.time(f"{cell}T00:00:00Z" if DAY.fullmatch(cell) else cell)
+
+
+def sign_up_time(cell: str) -> Any:
+    """Reads a time, as `time`, that is neither in the future nor absurdly early."""
+    return field_values.check_happened(time(cell), field_values.FIRST_SIGN_UP)
 
 
 def _is_control(character: str, column: ImportColumn) -> bool:

@@ -16,7 +16,7 @@ from workspace.access import Access
 from workspace.models import Company, ImportKind
 
 COLUMNS: Final = (
-    ImportColumn("external_id", columns.text(200), "acme", is_required=True),
+    ImportColumn("external_id", columns.external_id, "acme", is_required=True),
     ImportColumn("name", columns.text(200), "Acme"),
     ImportColumn("domain", columns.text(253), "acme.example"),
     ImportColumn("industry", columns.text(100), "Manufacturing"),
@@ -49,7 +49,7 @@ def _plan_row(organization_id: UUID, row: Row, found: Company | None, planned: I
     company = found or Company(organization_id=organization_id, external_id=row.text("external_id"))
     before = columns.state(company)
     try:
-        traits.write_company(company, accounts.traits_of(row, TRAITS))
+        traits.write_company(company, accounts.traits_of(row, TRAITS), None)
     except InvalidField as invalid:
         planned.refuse(row.line, "", invalid.reason)
         return

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from django.utils import timezone
-
 from customers import customers
 from customers.identification import field_values, profiles, traits
 from customers.identification.field_values import InvalidField, InvalidValue, Reader
@@ -34,10 +32,10 @@ def _vendor_id(integration: str) -> CellReader:
 
 LIFECYCLE: Final[Reader] = field_values.choice(Lifecycle.values)
 COLUMNS: Final = (
-    ImportColumn("external_id", columns.text(200), "user-1"),
+    ImportColumn("external_id", columns.external_id, "user-1"),
     ImportColumn("email", columns.email, "ada@example.com"),
     ImportColumn("name", columns.text(200), "Ada Lovelace"),
-    ImportColumn("company_id", columns.text(200)),
+    ImportColumn("company_id", columns.external_id),
     ImportColumn("role", columns.text(100), "admin"),
     ImportColumn("lifecycle", columns.choice(LIFECYCLE), "active"),
     *accounts.COLUMNS,
@@ -144,12 +142,12 @@ def _remember(customer: Customer, seen: Seen, *, is_new: bool) -> None:
 def _apply(customer: Customer, row: Row, of: Mapping[str, str]) -> None:
     """Sets the values of the row. Raises InvalidField if the customer grows too large."""
     sent = accounts.traits_of(row, TRAITS)
-    traits.write_customer(customer, sent, {})
-    profiles.set_lifecycle(customer, sent, timezone.now())
+    if row.text("company_id"):
+        sent = traits.set_company(sent, of[row.text("company_id")])
+    written = traits.write_customer(customer, sent, {}, None)
+    profiles.set_lifecycle(customer, written, None)
     customer.external_id = row.text("external_id") or customer.external_id
     customer.vendor_ids = {**customer.vendor_ids, **row.some((*customers.VENDOR_IDS,))}
-    if row.text("company_id"):
-        customer.company_id = of[row.text("company_id")]
 
 
 def _is_repeated(row: Row, seen: Seen, planned: ImportPlan) -> bool:

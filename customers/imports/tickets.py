@@ -29,7 +29,7 @@ COLUMNS: Final = (
     ImportColumn("priority", columns.choice(field_values.choice(TicketPriority.values)), "normal"),
     ImportColumn("category", columns.text(100), "Exports"),
     ImportColumn("inbox", columns.text(100), "Support"),
-    ImportColumn("customer_id", columns.text(200)),
+    ImportColumn("customer_id", columns.external_id),
     ImportColumn("assignee", columns.email),
     ImportColumn("created_at", columns.time, "2026-03-02T09:30:00Z", CellShape.TIME),
     ImportColumn("resolved_at", columns.time, "2026-03-03T16:00:00Z", CellShape.TIME),
@@ -87,6 +87,8 @@ def _is_refused(row: Row, known: _KnownReferences, planned: ImportPlan) -> bool:
     created = found.created_at if found else row.values.get("created_at", timezone.now())
     if row.values.get("resolved_at", created) < created:
         planned.refuse(row.line, "resolved_at", "It is before the ticket was created.")
+    if created < field_values.FIRST_ACTIVITY:
+        planned.refuse(row.line, "created_at", "It is before 2000-01-01.")
     if created > timezone.now():
         planned.refuse(row.line, "created_at", "It is in the future.")
     return len(planned.problems) > before

@@ -24,7 +24,7 @@ VERSION: Final = 1
 # Keys of lookups, and what every row has in common.
 LEFT_OUT: Final = frozenset(
     {"organization", "customer", "email_key", "name_key", "dedupe_key", "heading", "search_text"}
-    | {"erased_at"}
+    | {"erased_at", "trait_times"}
 )
 AT_ONCE: Final = 200
 THREADS: Final = 20

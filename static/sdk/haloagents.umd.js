@@ -41,6 +41,8 @@
       .map((byte) => byte.toString(16).padStart(2, "0"))
       .join("");
 
+  const now = () => new Date().toISOString();
+
   function session() {
     try {
       const known = sessionStorage.getItem(SESSION) || randomId();
@@ -73,7 +75,7 @@
     if (!settings || refusesTracking() || queue.length >= MAX_QUEUE) return;
     const said = {
       id: randomId(),
-      at: new Date().toISOString(),
+      at: now(),
       session_id: session(),
       page_url: address(),
       ...event,
@@ -109,13 +111,15 @@
     inFlight = queue.splice(0, MAX_BATCH);
     let wait = 0;
     try {
-      const answer = await post("/events", { events: inFlight });
+      // The server corrects the times of a wrong clock by the time of sending.
+      const answer = await post("/events", { sent_at: now(), events: inFlight });
       if (isTemporary(answer.status)) wait = Number(answer.headers.get("Retry-After")) * 1000 || 1;
       else if (answer.status === 403 && settings.getUserToken && failures < 3) {
         // The token has expired: the page gets another one.
         token = (await settings.getUserToken()) || "";
         wait = 1;
-      } else if (!answer.ok) fail(await reason(answer));
+      } else if (answer.status === 409) queue.unshift(...(await withoutTaken(answer)));
+      else if (!answer.ok) fail(await reason(answer));
     } catch {
       wait = 1;
     }
@@ -131,9 +135,18 @@
     inFlight = [];
   }
 
+  /* Of a batch that is refused because of ids of other events, the others are sent again. */
+  async function withoutTaken(answer) {
+    const { fields = [], reason: why } = await answer.json();
+    fail(`409 ${why}`);
+    const taken = new Set(fields.map(({ field }) => field));
+    return taken.size ? inFlight.filter((_, place) => !taken.has(`events[${place}].id`)) : [];
+  }
+
   function beacon(events) {
     const keys = { api_key: settings.apiKey, ...(token && { user_token: token }) };
-    const blob = new Blob([JSON.stringify({ ...keys, events })], { type: "text/plain" });
+    const body = JSON.stringify({ ...keys, sent_at: now(), events });
+    const blob = new Blob([body], { type: "text/plain" });
     if (blob.size <= MAX_BEACON || events.length === 1) {
       return navigator.sendBeacon(`${settings.apiUrl}/events`, blob);
     }

@@ -62,6 +62,7 @@ PATHS = {
     "api/sdk/users/update",
     "api/sdk/companies",
     "api/sdk/tickets/create",
+    "api/sdk/tickets/<str:ticket_id>",
     "api/sdk/tickets/<str:ticket_id>/messages",
     "api/sdk/events",
     "api/sdk/chat/transcripts",

@@ -51,6 +51,7 @@ QUESTIONS = [
     ("install the widget", "install-the-widget"),
     ("identity token claims", "install-the-widget"),
     ("API for events and tickets of customers", "sdk-api"),
+    ("late messages, wrong clocks and ids of no person", "identification"),
     ("create an MCP token for a project", "gateway"),
     ("read people and time off over the HR API", "hr-api"),
     ("create a session with an agent and stream a turn", "agents"),

@@ -59,6 +59,11 @@ def test_a_page_may_not_write_what_a_server_may(app: App, where: str) -> None:
     assert app.page("1").post(where, WRITES[where]).status == 403
 
 
+def test_a_page_may_not_change_a_ticket(app: App) -> None:
+    for caller, status in ((app, 401), (app.page(), 403), (app.page("1"), 403)):
+        assert caller.send("PATCH", "tickets/tkt_1", b"{}").status == status
+
+
 @pytest.mark.parametrize("end", ["revoked", "expired", "suspended"])
 def test_a_server_key_that_ended_is_refused_on_the_next_request(app: App, end: str) -> None:
     server = app.server()

@@ -14,6 +14,7 @@ from tests.ingestion import app as own_app
 from tests.ingestion.app import App
 from workspace.models import Company, Customer, Lead, LeadStatus, Lifecycle
 
+COUNTS = {"success": True, "ignored": [], "ignored_count": 0}
 TRAITS = {
     "name": "Maria Lopez",
     "email": "maria@acme.example",
@@ -33,7 +34,7 @@ def test_a_server_identifies_a_customer_with_typed_traits(app: App) -> None:
     sent = {"user_id": "42", "company_id": "c-7", "traits": TRAITS}
     answer = app.server().post("identify", sent)
     customer = Customer.objects.get(external_id="42")
-    assert (answer.status, answer.json) == (200, {"success": True, "id": customer.pk})
+    assert (answer.status, answer.json["id"], answer.json["ignored"]) == (200, customer.pk, [])
     assert (customer.organization, customer.email_key) == (app.organization, "maria@acme.example")
     assert customer.signed_up_at == datetime(2026, 4, 11, 10, 25, 19, 492417, UTC)
     assert (customer.renewal_date, customer.mrr) == (date(2027, 1, 31), Decimal("200.00"))
@@ -155,14 +156,14 @@ def test_bulk_updates_never_change_when_a_customer_was_seen(app: App) -> None:
     seen = Customer.objects.get().last_seen
     users = [{"user_id": "1", "company_id": "c", "traits": {"plan": "pro"}}, {"user_id": "2"}]
     answer = server.post("users/update", {"users": users})
-    assert answer.json == {"success": True, "updated": 1, "created": 1}
+    assert answer.json == COUNTS | {"updated": 1, "created": 1}
     known, added = Customer.objects.order_by("external_id")
     assert (known.last_seen, known.plan, added.last_seen) == (seen, "pro", None)
     assert known.company == Company.objects.get(external_id="c")
 
 
 def test_a_wrong_customer_in_a_batch_is_named_and_nothing_is_stored(app: App) -> None:
-    users: list[Any] = [{"user_id": str(number), "traits": {"plan": "pro"}} for number in range(5)]
+    users: list[Any] = [{"user_id": f"u{number}", "traits": {"plan": "pro"}} for number in range(5)]
     users[3]["traits"] = {"mrr": "much"}
     answer = app.server().post("users/update", {"users": users})
     assert answer.refusal == (400, "users[3].traits.mrr")
@@ -172,7 +173,7 @@ def test_a_wrong_customer_in_a_batch_is_named_and_nothing_is_stored(app: App) ->
 
 
 def test_every_wrong_field_of_a_batch_is_named(app: App) -> None:
-    users: list[Any] = [{"user_id": str(number)} for number in range(4)]
+    users: list[Any] = [{"user_id": f"u{number}"} for number in range(4)]
     users[1]["traits"] = {"arr": -1, "renewal_date": "2025-11-31", "plan": "pro"}
     users[3] |= {"traits": {"on_contract": "yes"}, "context": {"tier": 5}}
     answer = app.server().post("users/update", {"users": users})
@@ -231,7 +232,7 @@ def test_null_for_an_optional_member_is_the_member_left_out(app: App) -> None:
 
 
 def test_a_bulk_update_has_at_most_1000_customers(app: App) -> None:
-    users = [{"user_id": str(number), "traits": {"n": number}} for number in range(1001)]
+    users = [{"user_id": f"u{number}", "traits": {"n": number}} for number in range(1001)]
     server = app.server()
     assert server.post("users/update", {"users": users}).refusal == (400, "users")
     assert server.post("users/update", {"users": users[:1000]}).json["created"] == 1000
@@ -261,7 +262,8 @@ def test_an_email_without_an_id_is_a_lead_until_a_verified_identify(app: App) ->
     left = page.post("identify", {"traits": {"email": "Lea@x.example", "phone": "1"}})
     again = page.post("identify", {"traits": {"email": "lea@x.example", "size": 9, "name": "Lea"}})
     lead = Lead.objects.get()
-    assert left.json == again.json == {"success": True, "id": lead.pk}
+    assert left.json["id"] == again.json["id"] == lead.pk
+    assert left.json["stored"] == ["email", "fields.phone"]
     assert (lead.name, lead.fields, lead.source) == ("Lea", {"phone": "1", "size": 9}, "widget")
     assert not Customer.objects.exists()
 
@@ -297,7 +299,7 @@ def test_a_bulk_update_finds_the_customers_that_were_imported(app: App) -> None:
         for user_id, name in named.items()
     ]
     answer = app.server().post("users/update", {"users": users})
-    assert answer.json == {"success": True, "updated": 1, "created": 4}
+    assert answer.json == COUNTS | {"updated": 1, "created": 4}
     assert Customer.objects.get(external_id="1") == ada
     bo.refresh_from_db()
     assert bo.external_id == ""

@@ -52,7 +52,7 @@ def test_replies_are_numbered_and_note_the_first_response(app: App) -> None:
     ticket = create_ticket(server)
     where = f"tickets/{ticket.pk}/messages"
     note = server.post(where, {"message": "VIP", "author": "teammate", "internal": True})
-    assert note.json == {"success": True, "ticket_id": ticket.pk, "position": 2}
+    assert (note.json["ticket_id"], note.json["position"]) == (ticket.pk, 2)
     ticket.refresh_from_db()
     assert ticket.first_response_at is None
     server.post(where, {"message": "Try again.", "author": "agent", "author_name": "Halo"})
@@ -208,9 +208,10 @@ def test_a_batch_of_events_is_stored(app: App) -> None:
     events = [
         {"event_type": "page_view", "page_url": "https://x.example/", "session_id": "s"},
         {"event_type": "click", "element_selector": "#buy", "user_id": "1", "at": at.isoformat()},
-        {"event_type": "own", "metadata": {"n": 1}, "at": "2190-01-01T00:00:00Z"},
+        {"event_type": "own", "metadata": {"n": 1}},
     ]
-    assert app.server().post("events", {"events": events}).json == {"success": True}
+    answer = app.server().post("events", {"events": events})
+    assert answer.json == {"success": True, "stored": 3, "ignored": [], "ignored_count": 0}
     view, click, own = Event.objects.order_by("pk")
     assert (view.page_url, view.session_id, view.customer) == ("https://x.example/", "s", None)
     assert (click.at, click.customer) == (at, Customer.objects.get(external_id="1"))
@@ -218,12 +219,39 @@ def test_a_batch_of_events_is_stored(app: App) -> None:
 
 
 def test_an_event_with_a_known_id_is_stored_once(app: App) -> None:
-    batch = {"events": [{"event_type": "a", "id": "e1"}, {"event_type": "b", "id": "e1"}]}
-    for _ in range(2):
-        assert app.page().post("events", batch).status == 200
-    assert Event.objects.get().event_type == "a"
+    batch = {"events": [{"event_type": "a", "id": "e1"}, {"event_type": "a", "id": "e1"}]}
+    first, again = (app.page().post("events", batch).json for _ in range(2))
+    known = "It is stored already."
+    assert first["stored"] == 1
+    assert first["ignored"] == [{"field": "events[1]", "reason": known}]
+    assert (again["stored"], again["ignored_count"]) == (0, 2)
     own_app.create_app().page().post("events", batch)
     assert Event.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"event_type": "b"}, {"user_id": "2"}, {"session_id": "t"}, {"metadata": {"n": 2}}],
+)
+def test_another_event_with_a_known_id_is_refused_and_nothing_is_stored(
+    app: App, other: dict[str, Any]
+) -> None:
+    server = app.server()
+    event = {"event_type": "a", "id": "e1", "user_id": "1", "session_id": "s"}
+    assert server.post("events", {"events": [event]}).status == 200
+    batch = {"events": [{"event_type": "new"}, event | other]}
+    answer = server.post("events", batch)
+    assert (answer.status, answer.json["error"]) == (409, "conflict")
+    assert answer.json["fields"] == [
+        {"field": "events[1].id", "reason": "Another event has this id."}
+    ]
+    assert Event.objects.get().event_type == "a"
+
+
+def test_a_page_cannot_take_the_ids_of_a_servers_events(app: App) -> None:
+    app.page().post("events", {"events": [{"event_type": "taken", "id": "invoice-1"}]})
+    sent = {"events": [{"event_type": "paid", "id": "invoice-1", "user_id": "1"}]}
+    assert app.server().post("events", sent).json["stored"] == 1
 
 
 @pytest.mark.parametrize(

@@ -223,10 +223,10 @@ def test_two_rows_that_mean_one_customer_are_reported(admin: Client, grant: Gran
 
 
 def test_rows_of_several_batches_are_one_file(admin: Client, grant: Grant) -> None:
-    rows = "".join(f"{number},c{number}@example.com\n" for number in range(1_200))
+    rows = "".join(f"{number},c{number}@example.com\n" for number in range(1, 1_201))
     head = "external_id,email\n"
     page = words(send(admin, grant.organization, f"{head}{rows}7,\n"))
-    assert "1202 external_id It is already used on line 9." in page
+    assert "1202 external_id It is already used on line 8." in page
     assert not Customer.objects.exists()
     assert "1,200 new" in words(send(admin, grant.organization, head + rows))
     found = customers.find_bound(grant.organization.pk, email="C1199@example.com")

@@ -149,7 +149,7 @@ AMOUNTS = {
 def test_the_numbers_of_a_file_decide_their_format(
     admin: Client, grant: Grant, cells: tuple[str, str]
 ) -> None:
-    rows = "".join(f'{number};"{cell}"\n' for number, cell in enumerate(cells))
+    rows = "".join(f'{number};"{cell}"\n' for number, cell in enumerate(cells, 1))
     page = words(send(admin, grant.organization, "external_id;mrr\n" + rows, "companies"))
     assert "2 new" in page
     stored = Company.objects.order_by("external_id").values_list("mrr", flat=True)
@@ -204,7 +204,7 @@ DAYS = {
 def test_the_dates_of_a_file_decide_their_order(
     admin: Client, grant: Grant, cells: tuple[str, str]
 ) -> None:
-    rows = "".join(f'{number},"{cell}"\n' for number, cell in enumerate(cells))
+    rows = "".join(f'{number},"{cell}"\n' for number, cell in enumerate(cells, 1))
     page = send(admin, grant.organization, f"external_id,renewal_date\n{rows}", "companies")
     assert "2 new" in words(page)
     stored = Company.objects.order_by("external_id").values_list("renewal_date", flat=True)
@@ -445,7 +445,7 @@ def test_tickets_of_hubspot_are_recognized_and_the_zone_of_their_times_alone_is_
 def test_the_other_rows_are_imported_and_the_refused_ones_come_back_as_csv(
     admin: Client, grant: Grant
 ) -> None:
-    rows = "".join(f"{number},c{number}@example.com\n" for number in range(600))
+    rows = "".join(f"{number},c{number}@example.com\n" for number in range(1, 601))
     bad = 'b-1,"Ada, at home"\nb-2,none\n5,c5@example.com\n'
     page = check(admin, grant.organization, f"external_id,email\n{rows}{bad}")
     assert "Import the other 600 rows" in page.content.decode()
@@ -464,7 +464,7 @@ def test_the_other_rows_are_imported_and_the_refused_ones_come_back_as_csv(
         ["b-2", "none", "603"],
         ["5", "c5@example.com", "604"],
     ]
-    assert kept[2][3] == "external_id: It is already used on line 7."
+    assert kept[2][3] == "external_id: It is already used on line 6."
 
 
 def test_the_file_of_refused_rows_is_read_once_it_is_corrected(admin: Client, grant: Grant) -> None:
@@ -497,7 +497,7 @@ def test_no_cell_of_the_refused_rows_is_a_formula_and_all_are_read_as_they_were(
     admin: Client, grant: Grant
 ) -> None:
     cells = ["=1+1", "+44 20", "-2", "@SUM(A1)", "\uff1d1", "'quoted", "plain", "Ann;-1;'x; - y"]
-    rows = "".join(f"{place},none,{cell}\n" for place, cell in enumerate(cells))
+    rows = "".join(f"{place},none,{cell}\n" for place, cell in enumerate(cells, 1))
     check(admin, grant.organization, f"external_id,email,name\n{rows}9,i@example.com,x\n")
     confirm(admin, without_refused="on")
     text = admin.get(row_url(newest(), "refused_rows")).content.decode("utf-8-sig")

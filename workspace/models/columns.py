@@ -47,7 +47,10 @@ def percentage(label: str) -> "models.PositiveSmallIntegerField[int | None, int 
 
 
 class Account(models.Model):
-    """What is known about a paying party; an organization's own app sets these as traits."""
+    """What is known about a paying party; an organization's own app sets these as traits.
+
+    `trait_times` has, by trait, the time of the message that set it, in microseconds of Unix time.
+    """
 
     plan = models.CharField(_("plan"), max_length=100, blank=True)
     signed_up_at = models.DateTimeField(_("signed up"), null=True, blank=True)
@@ -65,6 +68,7 @@ class Account(models.Model):
     mrr = money("MRR")
     arr = money("ARR")
     custom_fields = models.JSONField(_("custom fields"), default=dict, blank=True)
+    trait_times = models.JSONField(null=True, editable=False)
     last_contacted_at = models.DateTimeField(_("last contacted"), null=True, editable=False)
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
     updated_at = models.DateTimeField(_("changed"), default=timezone.now, editable=False)
