@@ -22,5 +22,7 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "SERVERS": [{"url": HALO_PUBLIC_URL}],
     "ENFORCE_NON_BLANK_FIELDS": True,
+    # No copy of a body for PATCH with all members optional: our bodies say which are.
+    "COMPONENT_SPLIT_PATCH": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
 }

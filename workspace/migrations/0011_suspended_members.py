@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("workspace", "0007_read_files_of_others")]
+    dependencies: ClassVar = [("workspace", "0010_trait_times")]
 
     operations: ClassVar = [
         migrations.AddField(
