@@ -74,8 +74,3 @@ RATE_BUCKETS: Final[Mapping[str, RateBucket]] = {
 
 # Unknown methods are charged too.
 OTHER: Final[RateBucket] = "other"
-
-
-def is_known(method: str, revision: Revision) -> bool:
-    """Returns whether a request of this method exists at a revision."""
-    return METHODS.get((method, revision)) is MethodKind.REQUEST

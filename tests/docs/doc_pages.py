@@ -11,7 +11,6 @@ from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parents[2]
 PARSER = MarkdownIt("js-default")
-HEADING = re.compile(r"^#+ (?P<text>.*)$")
 
 # Public pages, which everybody may read; then those of operators and of developers.
 CONTENTS = ROOT / "docs" / "README.md"

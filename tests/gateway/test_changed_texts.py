@@ -19,8 +19,6 @@ from tests.drivers.shown_forms import save
 from tests.gateway import shop
 from tests.gateway.test_project_pages import browser_of, start_project, text_of
 
-LINES = {"type": "array", "items": {"type": "object", "properties": {"sku": {"type": "string"}}}}
-
 
 def page_text(page: str) -> str:
     """The text of a page on one line, with only the marks of words."""

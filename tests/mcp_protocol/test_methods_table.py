@@ -2,10 +2,14 @@
 
 import pytest
 
-from mcp_protocol.methods import METHODS, OTHER, RATE_BUCKETS, MethodKind, is_known
+from mcp_protocol.methods import METHODS, OTHER, RATE_BUCKETS, MethodKind
 from mcp_protocol.revisions import HANDSHAKE, REVISIONS, Revision
 
 MODERN = Revision.V2026_07_28
+
+
+def is_known(method: str, revision: Revision) -> bool:
+    return METHODS.get((method, revision)) is MethodKind.REQUEST
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

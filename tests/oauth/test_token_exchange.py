@@ -26,7 +26,6 @@ from workspace.models import Membership, Organization, User
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 INVALID_GRANT = (400, "invalid_grant")
 INVALID_REQUEST = (400, "invalid_request")
-INVALID_CLIENT = (401, "invalid_client")
 
 
 @pytest.fixture

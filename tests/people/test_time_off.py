@@ -82,7 +82,6 @@ def test_half_a_public_holiday_is_a_whole_day_where_the_category_counts_holidays
     assert office.leave_of(office.person(), MONDAY, MONDAY, category=counting).amount_days == 1
 
 
-HALVES = ("is_from_half_day", "is_to_half_day")
 WRONG: dict[str, tuple[date, date, dict[str, Any], str]] = {
     "backwards": (FRIDAY, MONDAY, {}, "end_date"),
     "too-long": (MONDAY, MONDAY + timedelta(days=366), {}, "end_date"),

@@ -36,8 +36,6 @@ from tools_registry.pipeline.invocation import Invocation
 pytestmark = pytest.mark.usefixtures("lab")
 
 FORMS = (Revision.V2025_06_18, Revision.V2025_11_25)
-NEWEST = Revision.V2025_11_25
-CANNOT = "This tool needs your input, and this client or call does not support that."
 
 
 @pytest.mark.parametrize("revision", FORMS, ids=str)

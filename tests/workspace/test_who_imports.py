@@ -2,7 +2,6 @@
 
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -28,7 +27,6 @@ from workspace.models import (
     Company,
     DataImport,
     ImportStatus,
-    Organization,
     Role,
     User,
 )
@@ -42,10 +40,6 @@ def admin(client: Client, db: None) -> Client:  # noqa: ARG001  asked for: it op
 
 def newest() -> DataImport:
     return DataImport.objects.latest("created_at")
-
-
-def stored_rows(model: Any, organization: Organization) -> list[dict[str, Any]]:
-    return list(model.objects.filter(organization=organization).order_by("pk").values())
 
 
 # --- Who may --------------------------------------------------------------------------------------

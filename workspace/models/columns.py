@@ -1,7 +1,6 @@
 """The columns that customers and companies share, and the enumerations of their values."""
 
 from decimal import Decimal
-from typing import Final
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -72,17 +71,3 @@ class Account(models.Model):
 
     class Meta:
         abstract = True
-
-
-# The columns of Account that traits may set; the others belong to Halo.
-ACCOUNT_TRAITS: Final = (
-    "plan",
-    "signed_up_at",
-    "renewal_status",
-    "renewal_date",
-    "contract_term",
-    "payment_terms",
-    "on_contract",
-    "mrr",
-    "arr",
-)

@@ -16,7 +16,6 @@ from gateway.openapi.schemas.dialect import Schema
 from gateway.openapi.schemas.text import with_sentence
 from gateway.openapi.shapes import Json
 
-MAX_DEPTH: Final = 10
 # The levels below an argument, and what a tool may cost: the deepest that fits is taken.
 _LEVELS: Final = (8, 6, 5, 4, 3, 2)
 MAX_CHARACTERS: Final = 20_000

@@ -15,7 +15,6 @@ from tests.drivers.shown_forms import save
 from workspace.models import User
 
 PROJECTS = "/admin/gateway/project/"
-REQUESTS = "/admin/approvals/approvalrequest/"
 
 
 @pytest.fixture
