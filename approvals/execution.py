@@ -34,8 +34,7 @@ from mcp_protocol.meta_keys import META
 from oauth.principal import Principal
 from oauth.scopes import ScopeSet
 from tools_registry.api import Blocks, NotSent, Result
-from tools_registry.pipeline import calls
-from tools_registry.pipeline import surface as surfaces
+from tools_registry.pipeline import calls, surfaces
 from tools_registry.pipeline.approval_port import Approval
 from tools_registry.pipeline.invocation import (
     ApprovalPending,

@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from approvals import delivery, requesters
 from approvals.models import ApprovalRequest, ApprovalStatus, ExecutionState
-from tools_registry.pipeline import gate
-from tools_registry.pipeline import surface as surfaces
+from tools_registry.pipeline import gate, surfaces
 
 # Much longer than the deadline of a vendor call: a process that has not finished by then is dead.
 MAX_EXECUTION: Final = timedelta(minutes=5)

@@ -29,8 +29,7 @@ from tools_registry.api import (
     Tool,
     ToolFailure,
 )
-from tools_registry.pipeline import call_kinds, gate
-from tools_registry.pipeline import surface as surfaces
+from tools_registry.pipeline import call_kinds, gate, surfaces
 from tools_registry.pipeline.approval_port import Approval
 from tools_registry.pipeline.call_kinds import CallSubject
 from tools_registry.pipeline.idempotency import KeyReused

@@ -7,8 +7,8 @@ from typing import Any, Final, Protocol
 from django.db.models import Q
 
 from approvals.models import ApprovalRequest
-from tools_registry.pipeline import surface as surfaces
-from tools_registry.pipeline.surface import SurfaceFamily
+from tools_registry.pipeline import surfaces
+from tools_registry.pipeline.surfaces import SurfaceFamily
 from workspace.administration.access import ADMINS, reach
 from workspace.models import Membership, User
 

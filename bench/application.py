@@ -12,7 +12,7 @@ from halo_mcp.asgi import application
 from tools_registry import registry
 from tools_registry.api import Facts, Keywords, ToolContext, Toolset
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
-from tools_registry.pipeline import surface
+from tools_registry.pipeline import surfaces
 
 __all__ = ["application"]
 
@@ -29,4 +29,4 @@ def hello(
 # For as long as the process lives.
 included = contextlib.ExitStack()
 included.enter_context(registry.including(TOOLS))
-surface.mount_family(PROJECT_SURFACES, lambda _key: WORKSPACE_SURFACE)
+surfaces.mount_family(PROJECT_SURFACES, lambda _key: WORKSPACE_SURFACE)

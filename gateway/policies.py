@@ -20,7 +20,7 @@ from foundation.db.statements import Statement
 from gateway.models import ApproverGroup, Effect, PolicyRule, Project
 from gateway.rules import conditions
 from gateway.rules.conditions import ArgumentCondition
-from tools_registry.pipeline.surface import SurfaceFamily
+from tools_registry.pipeline.surfaces import SurfaceFamily
 from workspace.administration.access import ADMINS
 from workspace.models import Membership, User
 

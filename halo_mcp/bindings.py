@@ -26,7 +26,7 @@ from halo_mcp.surfaces import SURFACES
 from oauth import ports
 from people.mcp import surface as people
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
-from tools_registry.pipeline import approval_port, idempotency, surface
+from tools_registry.pipeline import approval_port, idempotency, surfaces
 from tools_registry.pipeline.scope_explainer import GateExplainer
 
 
@@ -60,8 +60,8 @@ def bind() -> None:
         ),
     )
     for each in SURFACES.values():
-        surface.mount(each)
-    surface.mount(calling.SURFACE)
-    surface.mount(people.SURFACE)
-    surface.mount(agents.SURFACE)
-    surface.mount_family(PROJECT_SURFACES, gateway.find_for_project)
+        surfaces.mount(each)
+    surfaces.mount(calling.SURFACE)
+    surfaces.mount(people.SURFACE)
+    surfaces.mount(agents.SURFACE)
+    surfaces.mount_family(PROJECT_SURFACES, gateway.find_for_project)

@@ -18,7 +18,7 @@ from people.mcp import surface as people
 from tools_registry.endpoint import wsgi_view
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
 from tools_registry.endpoint.websocket.handshake import Address
-from tools_registry.pipeline import surface as pipeline_surface
+from tools_registry.pipeline import surfaces
 
 # By host and path. A host is a lower-case name without port in which `*` matches any characters,
 # or empty for every host.
@@ -64,7 +64,7 @@ def find_for_socket(address: Address) -> McpSurface | None:
     """Returns the surface of a project for the address of a WebSocket, or None."""
     if address.path not in SOCKET_PATHS:
         return None
-    surface = pipeline_surface.find(PROJECT_SURFACES.name_of(address.project_id))
+    surface = surfaces.find(PROJECT_SURFACES.name_of(address.project_id))
     return surface if isinstance(surface, McpSurface) else None
 
 

@@ -31,7 +31,7 @@ from gateway.requests.details import ALL_REQUESTS, RequestFilter
 from oauth import credentials
 from oauth.endpoints import replies
 from oauth.principal import Unauthenticated
-from tools_registry.pipeline import surface as surfaces
+from tools_registry.pipeline import surfaces
 from workspace.models import User
 
 HTML: Final = "text/html"

@@ -28,9 +28,8 @@ from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tools_registry.api import Arguments, Blocks, Facts, Result, ToolContext, Toolset
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
-from tools_registry.pipeline import gate
-from tools_registry.pipeline import surface as surfaces
-from tools_registry.pipeline.surface import SurfaceFamily
+from tools_registry.pipeline import gate, surfaces
+from tools_registry.pipeline.surfaces import SurfaceFamily
 from tools_registry.registry import Catalogue, ToolsetSource
 
 SECRET = "keys_" + "k" * 43

@@ -15,7 +15,7 @@ from tests.drivers.billing import RefundCase
 from tests.drivers.fake_vendors.stripe import Stripe
 from tests.drivers.mcp import McpClient
 from tools_registry.endpoint.websocket import pushing
-from tools_registry.pipeline.surface import SurfaceFamily
+from tools_registry.pipeline.surfaces import SurfaceFamily
 
 
 @pytest.fixture

@@ -109,7 +109,7 @@ def main() -> None:
     from tools_registry import registry  # noqa: PLC0415
     from tools_registry.endpoint.asgi import McpApplication, Timeouts  # noqa: PLC0415
     from tools_registry.endpoint.surface import WORKSPACE_SURFACE  # noqa: PLC0415
-    from tools_registry.pipeline import surface  # noqa: PLC0415
+    from tools_registry.pipeline import surfaces  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
     timeouts = Timeouts(
@@ -123,7 +123,7 @@ def main() -> None:
         if name in os.environ:
             setattr(HttpProtocol, attribute, float(os.environ[name]))
     # WebSockets are for projects only: here one that does not exist is the workspace server.
-    surface.mount_family(
+    surfaces.mount_family(
         policies.PROJECT_SURFACES,
         lambda key: WORKSPACE_SURFACE if key == PROJECT else gateway.find_for_project(key),
     )

@@ -21,8 +21,7 @@ from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tools_registry.api import Blocks, Result, Tool, ToolContext, Toolset
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE, McpSurface
-from tools_registry.pipeline import gate
-from tools_registry.pipeline import surface as surfaces
+from tools_registry.pipeline import gate, surfaces
 from tools_registry.registry import Catalogue, ToolsetSource
 from workspace.models import Membership, Role, User
 

@@ -13,7 +13,7 @@ from oauth.grants.token_status import TokenStatus
 from tools_registry.admin import why
 from tools_registry.admin.access import VIEW_SWITCHES, for_staff, require
 from tools_registry.admin.why import UnknownTool
-from tools_registry.pipeline import surface
+from tools_registry.pipeline import surfaces
 from workspace.administration.access import Reach, reach
 
 VIEW_TOKENS: Final = ("oauth.view_accesstoken", "oauth.view_authorization")
@@ -70,7 +70,7 @@ def _problem(reference: str, status: TokenStatus | None, *, is_secret: bool) -> 
 def _explanation_context(status: TokenStatus | None, tool: str) -> dict[str, Any]:
     if status is None:
         return {}
-    workspace = surface.get_mounted(surface.WORKSPACE_NAME)
+    workspace = surfaces.get_mounted(surfaces.WORKSPACE_NAME)
     names = {"tool_names": why.tool_names(status, workspace)}
     if not tool:
         return names

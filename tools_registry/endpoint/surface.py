@@ -18,7 +18,7 @@ from tools_registry import registry
 from tools_registry.icons import with_icons
 from tools_registry.pipeline.call_tasks import CallTasks
 from tools_registry.pipeline.invocation import Surface
-from tools_registry.pipeline.surface import WORKSPACE_NAME
+from tools_registry.pipeline.surfaces import WORKSPACE_NAME
 
 INSTRUCTIONS: Final = (
     "Tools of one organization. Search the documentation with search_docs and open a page with "

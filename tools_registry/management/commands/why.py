@@ -10,7 +10,7 @@ from oauth.grants import token_status
 from oauth.grants.token_status import TokenStatus
 from tools_registry.admin import why
 from tools_registry.admin.why import Explanation, ExplanationLine, UnknownTool
-from tools_registry.pipeline import surface
+from tools_registry.pipeline import surfaces
 
 
 class Command(BaseCommand):
@@ -29,7 +29,7 @@ class Command(BaseCommand):
             raise CommandError("No access token and no authorization has this id.")
         _require_deployment(status)
         try:
-            workspace = surface.get_mounted(surface.WORKSPACE_NAME)
+            workspace = surfaces.get_mounted(surfaces.WORKSPACE_NAME)
             explanation = why.explain(status, options["tool"], workspace)
         except UnknownTool as unknown:
             raise CommandError(f"{status.organization} has no tool {str(unknown)!r}.") from unknown
