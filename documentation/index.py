@@ -8,10 +8,10 @@ from typing import Final
 import structlog
 from django.db import connection, transaction
 
-from documentation import fulltext
 from documentation.markdown import SLUG, DocumentationPage, read_page
 from documentation.models import DocumentationSection
 from documentation.query import MAX_WORD_LENGTH, WORD
+from documentation.search import full_text_index
 from foundation import ids
 
 log = structlog.get_logger(__name__)
@@ -145,7 +145,7 @@ def _write(found: _Comparison) -> None:
     ]
     DocumentationSection.objects.bulk_create(row for page in pages for row in _rows(page))
     _write_words()
-    fulltext.here().refresh()
+    full_text_index().refresh()
 
 
 def _rows(page: DocumentationPage) -> Iterator[DocumentationSection]:

@@ -1,15 +1,17 @@
 """Searches the documentation, reads a page and lists the pages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
-from documentation import fulltext
+from django.db import connection
+
+from documentation import fts5, tsearch
 from documentation.addresses import localize_addresses
 from documentation.markdown import SLUG, PageSection
 from documentation.models import DocumentationSection
 from documentation.query import DocumentationQuery, Term
-from documentation.ranking import MarkedSection, Ranked, SearchTerm, rank, terms_of
+from documentation.ranking import MarkedSection, Ranked, SearchTerm, TermMatch, rank, terms_of
 from documentation.snippet import snippet
 from foundation.db.statements import Statement
 
@@ -18,6 +20,17 @@ BEGUN: Final = Statement("""
     SELECT word FROM tools_registry_documentationword
     WHERE word LIKE %s ORDER BY length(word), word LIMIT %s
 """)
+
+
+class FullTextIndex(Protocol):
+    """The full-text index of a database."""
+
+    def matches(self, terms: Sequence[Term], /) -> list[TermMatch]: ...
+    def mark_matches(self, sections: Sequence[int], term: Term, /) -> dict[int, MarkedSection]: ...
+    def refresh(self) -> None: ...
+
+
+INDEXES: Final[Mapping[str, FullTextIndex]] = {"sqlite": fts5, "postgresql": tsearch}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +63,11 @@ class PageContent:
         return "\n\n".join([f"# {self.title}", *map(_format_section, self.sections)]) + "\n"
 
 
+def full_text_index() -> FullTextIndex:
+    """Returns the full-text index of the database in use."""
+    return INDEXES[connection.vendor]
+
+
 def search(query: str, limit: int) -> list[DocumentationHit]:
     """Returns the sections that best match a question, best first, at most two of a page.
 
@@ -60,7 +78,7 @@ def search(query: str, limit: int) -> list[DocumentationHit]:
     if not question.words or limit < 1:
         return []
     terms = terms_of(question, _find_completions(question.beginning))
-    matches = fulltext.here().matches([one.term for one in terms])
+    matches = full_text_index().matches([one.term for one in terms])
     return _hits(rank(terms, matches)[:limit], terms)
 
 
@@ -89,7 +107,7 @@ def _find_completions(beginning: str) -> list[str]:
 def _hits(ranked: Sequence[Ranked], terms: Sequence[SearchTerm]) -> list[DocumentationHit]:
     words: Term = tuple(phrase for one in terms if one.word for phrase in one.term)
     ids = [one.section for one in ranked]
-    found = fulltext.here().mark_matches(ids, words) if ids else {}
+    found = full_text_index().mark_matches(ids, words) if ids else {}
     # A section may have been removed since it was ranked.
     return [_hit(found[one.section], one.score) for one in ranked if one.section in found]
 
