@@ -41,7 +41,7 @@ class Database(threading.local):
     """
 
     def __init__(self, work: Work) -> None:
-        # As the product's connections have it (`foundation/db/planning.py`).
+        # As the product's connections have it (`foundation/db/postgresql/base.py`).
         planning = "-c random_page_cost=1.1"
         connection = psycopg.connect(work.database, autocommit=True, options=planning)
         self._cursor: psycopg.RawCursor[Row] = psycopg.RawCursor(connection)

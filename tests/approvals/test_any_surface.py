@@ -100,6 +100,16 @@ def test_a_request_of_a_surface_that_is_gone_has_failed(case: RefundCase) -> Non
     assert case.stripe.changes == []
 
 
+@pytest.mark.parametrize("name", ["gateway:prj_" + "a" * 22, "gateway:x", "gateway:", "gateway"])
+def test_an_admin_does_not_decide_a_request_of_a_project_that_is_gone(
+    case: RefundCase, name: str
+) -> None:
+    ApprovalRequest.objects.update(surface=name)
+    assert case.approve().status == ApprovalStatus.PENDING
+    case.desk.post(case.url("decline"))
+    assert case.row().status == ApprovalStatus.PENDING
+
+
 def test_a_request_with_an_unknown_outcome_stays_unknown_when_its_surface_is_gone(
     case: RefundCase,
 ) -> None:

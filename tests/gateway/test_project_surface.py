@@ -12,6 +12,7 @@ from mcp_protocol.revisions import HANDSHAKE, Revision
 from oauth import mcp_tokens
 from tests.drivers import project_rows
 from tests.drivers.mcp import McpClient
+from tools_registry.pipeline import surfaces
 from workspace import organizations
 from workspace.models import Organization, User
 
@@ -50,6 +51,16 @@ def acme(ada: User) -> Organization:
 @pytest.fixture
 def project(acme: Organization, ada: User) -> Project:
     return project_rows.project(acme, ada, project_rows.LIST_USERS)
+
+
+@pytest.mark.parametrize(
+    "name", [UNKNOWN, "gateway", "gateway:", "gateway:prj_short", f"gateway:gateway:{UNKNOWN}"]
+)
+def test_a_name_that_no_project_can_have_is_that_of_no_surface(name: str) -> None:
+    found = surfaces.find(f"gateway:{UNKNOWN}")
+    assert found is not None
+    assert found.name == f"gateway:{UNKNOWN}"
+    assert surfaces.find(name) is None
 
 
 def token_for(project: Project, user: User, *, days: int = 0) -> str:
