@@ -59,6 +59,16 @@ hypothesis.settings.register_profile("halo", hypothesis.settings(), deadline=Non
 hypothesis.settings.load_profile("halo")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """What is imported and collected stays: no collection of garbage has to look at it."""
+    gc.disable()
+    collected = yield
+    gc.freeze()
+    gc.enable()
+    return collected
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """What starts a server or a browser takes seconds: `./run test` alone leaves it to CI."""
     if item.get_closest_marker("process") or item.get_closest_marker("browser"):

@@ -52,7 +52,7 @@ class SharedBrowser:
 
     Playwright's event loop runs in the thread of the tests for as long as it lives. Neither
     Django's database nor asyncio.run work in a thread with a running loop, so it counts as running
-    only while a test uses the browser. Its greenlet waits meanwhile.
+    only while a test uses the browser. It waits meanwhile, as it does between two calls.
     """
 
     def __init__(self, executable: str) -> None:
