@@ -35,7 +35,7 @@ from rest.paging import PageOrder
 from rest.serializers import StrictSerializer
 
 BY_START: Final = PageOrder("start_date", is_descending=True)
-NEXT_FIRST: Final = PageOrder("start_date")
+NEXT_FIRST: Final = PageOrder("start_date", name="next_first")
 
 
 class NewTimeOff(StrictSerializer):
@@ -113,7 +113,9 @@ def who_is_out(call: CheckedCall) -> OperationAnswer:
         start_date__lte=call.query["to"],
     )
     rows = rows.select_related("category")
-    return answers.paginate(time_off_shapes.TimeOffSerializer, rows, call.query, NEXT_FIRST)
+    return answers.paginate(
+        time_off_shapes.TimeOffSerializer, rows, call.query, PageOrder("start_date")
+    )
 
 
 def settings(call: CheckedCall) -> OperationAnswer:
