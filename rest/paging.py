@@ -21,10 +21,18 @@ MAX_CURSOR: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PageOrder:
-    """A column, and whether its largest value comes first; the id orders equal values."""
+    """A column, and whether its largest value comes first; the id orders equal values.
+
+    Of two orders of one list by the same column, one has a `name`, which its cursors carry.
+    """
 
     column: str
     is_descending: bool = False
+    name: str = ""
+
+    @property
+    def cursor_name(self) -> str:
+        return self.name or self.column
 
 
 NEWEST: Final = PageOrder("updated_at", is_descending=True)
@@ -70,18 +78,18 @@ def _cursor_condition(model: type[Model], order: PageOrder, value: Any, key: str
 def _encode_cursor(row: Any, order: PageOrder) -> str:
     value = getattr(row, order.column)
     text = value if isinstance(value, str) else value.isoformat()
-    packed = json.dumps([order.column, text, row.pk]).encode()
+    packed = json.dumps([order.cursor_name, text, row.pk]).encode()
     return PREFIX + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
 def _read(cursor: str, order: PageOrder) -> tuple[str, str]:
     packed = cursor.removeprefix(PREFIX)
     try:
-        column, value, key = json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
+        name, value, key = json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
     except (ValueError, TypeError, binascii.Error):
         raise _invalid_cursor() from None
     is_text = isinstance(value, str) and isinstance(key, str)
-    if column != order.column or not is_text or has_unstorable_text([value, key]):
+    if name != order.cursor_name or not is_text or has_unstorable_text([value, key]):
         raise _invalid_cursor()
     return value, key
 

@@ -71,8 +71,8 @@ cannot finish: remove the server there, and add it again with the key as a heade
 ## Data
 
 Answers have the fields that were reviewed for AI clients only:
-never home addresses, pay, bank or tax data, reasons of absences, or links. Records of
-people have a budget for 24 hours.
+never home addresses, pay, bank or tax data, reasons of absences, days of sickness, or links.
+Records of people have a budget for 24 hours.
 """
     return HttpResponse(text, content_type="text/markdown; charset=utf-8", headers=CACHED)
 

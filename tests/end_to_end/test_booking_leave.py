@@ -135,13 +135,20 @@ def test_leave_is_booked_once_with_the_approval_of_a_person(
     assert second.structured_content["is_repeated"] is True
     assert first.structured_content["answer"]["data"]["start_date"] == days[0]
     (shown,) = person.shown
-    assert f"Start date: {days[0]}" in shown
+    assert f" {days[0]} to " in shown
     assert workspace.requests() == before + 1
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_nothing_is_booked_when_the_person_declines(workspace: Workspace, mode: str) -> None:
-    person = ElicitedPerson(types.ElicitResult(action="decline"))
+@pytest.mark.parametrize(
+    "answer",
+    [{"action": "decline"}, {"action": "accept", "content": {"approve": "yes"}}],
+    ids=["declines", "answers-with-text"],
+)
+def test_nothing_is_booked_when_the_answer_is_no_clear_yes(
+    workspace: Workspace, mode: str, answer: dict[str, Any]
+) -> None:
+    person = ElicitedPerson(types.ElicitResult(**answer))
     before = workspace.requests()
 
     async def book() -> Any:
@@ -151,6 +158,7 @@ def test_nothing_is_booked_when_the_person_declines(workspace: Workspace, mode: 
 
     result = asyncio.run(book())
     assert (result.is_error, "declined" in result.content[0].text) == (True, True)
+    assert len(person.shown) == 1
     assert workspace.requests() == before
 
 

@@ -44,7 +44,7 @@ from rest.serializers import StrictSerializer
 BY_START: Final = PageOrder("start_date", is_descending=True)
 # Whose an absence is, in words.
 OWNER: Final = ("person__department", "person__work_place")
-NEXT_FIRST: Final = PageOrder("start_date")
+NEXT_FIRST: Final = PageOrder("start_date", name="next_first")
 
 
 class NewTimeOff(StrictSerializer):
@@ -178,7 +178,7 @@ def who_is_out(call: CheckedCall) -> OperationAnswer:
         time_off_shapes.OutSerializer,
         rows,
         call.query,
-        NEXT_FIRST,
+        PageOrder("start_date"),
         context={"has_names": has_names},
         also={"totals": totals},
     )

@@ -354,6 +354,10 @@ def test_time_off_is_filtered_by_every_status_and_listed_from_the_next_on(
     assert list_ids(sort="start_date") == list(rows.values())
     first = program.get("time-off", sort="start_date", limit="3").body["pagination"]["next_cursor"]
     assert list_ids(sort="start_date", cursor=first) == [rows["cancelled"]]
+    # The latest first is another order of the same days.
+    other = program.get("time-off", limit="1").body["pagination"]["next_cursor"]
+    for query in ({"cursor": first}, {"cursor": other, "sort": "start_date"}):
+        assert program.get("time-off", **query).fields == ["cursor"]
     wrong = program.get("time-off", status="denied")
     assert (wrong.code, wrong.fields) == ("400 invalid_request", ["status"])
     assert "declined, pending_approval" in wrong.error["details"][0]["issue"]
