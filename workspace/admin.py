@@ -214,7 +214,7 @@ class OrganizationAdmin(PublishingAdmin):
 @admin.register(Membership)
 class MembershipAdmin(PublishingAdmin):
     organization_lookup = "organization"
-    list_display: ClassVar[Any] = ("user", "organization", "role", "created_at")
+    list_display: Any = ("user", "organization", "role", "created_at")
     list_filter: ClassVar[Any] = ("role", "organization")
     list_select_related = ("user", "organization")
     search_fields = ("user__email", "organization__name")

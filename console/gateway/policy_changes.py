@@ -42,12 +42,15 @@ def confirm_and_save(
         after = editing.snapshot(project)
         opened = opening.opened_tools(tools, opening.read_tool_steps(project))
         digest = ids.sha256_hex(repr(opened))
-        if opened and request.POST.get(CONFIRMED) != digest:
+        is_asked = bool(opened) and request.POST.get(CONFIRMED) != digest
+        if is_asked:
             transaction.set_rollback(True)
             storage = messages.get_messages(request)
             if isinstance(storage, MessageStorage):
                 storage.discard()
-            return _render_confirmation(request, project, opened, digest)
+    if is_asked:
+        # After the transaction: nothing can be read in one that is rolled back.
+        return _render_confirmation(request, project, opened, digest)
     if before != after:
         _save_undo(request, project, before, editing.digest(after))
     return response
