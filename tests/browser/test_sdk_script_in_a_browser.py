@@ -180,3 +180,33 @@ def test_a_batch_that_fails_is_sent_again(
         open_shop(visitor, shop)
     assert failures
     assert len(events(server, before + 1)) == before + 1
+
+
+def test_of_a_batch_with_the_id_of_another_event_the_others_are_sent_again(
+    visitor: Visitor, shop: SnippetSite
+) -> None:
+    batches: list[Any] = []
+
+    def refuse_first(route: Any) -> None:
+        batches.append(json.loads(route.request.post_data))
+        if len(batches) == 1:
+            refusal = {
+                "reason": "Taken.",
+                "fields": [{"field": "events[0].id", "reason": "Taken."}],
+            }
+            headers = {"Access-Control-Allow-Origin": "*"}
+            route.fulfill(status=409, headers=headers, body=json.dumps(refusal))
+        else:
+            route.continue_()
+
+    visitor.page.route("**/api/sdk/events", refuse_first)
+    stored = visitor.page.expect_response(lambda one: "/events" in one.url and one.status == 200)
+    with stored:
+        open_shop(visitor, shop)
+        visitor.page.evaluate("HaloAgents.track('kept')")
+    first, second = batches
+    assert [one["event_type"] for one in first["events"]] == ["page_view", "kept"]
+    assert second["events"] == first["events"][1:]
+    assert first["sent_at"] >= first["events"][0]["at"]
+    assert visitor.problems == ["HaloAgents: 409 Taken."]
+    visitor.problems.clear()
