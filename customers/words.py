@@ -108,7 +108,10 @@ def has_lead_words(query: WordQuery) -> Q:
     for forms, typed in zip(query.groups, query.typed, strict=True):
         conditions = [Q(search_text__contains=_format_stored_phrase(form)) for form in forms]
         for term in typed:
-            conditions += [Q(name__icontains=term), Q(email_key__contains=email_key(term))]
+            conditions += [Q(email_key__contains=email_key(term))]
+            # SQLite compares other letters than ASCII as they are.
+            cases = dict.fromkeys((term, term.lower(), term.upper()))
+            conditions += [Q(name__icontains=case) for case in cases]
         found &= reduce(or_, conditions)
     return found
 

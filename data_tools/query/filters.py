@@ -241,7 +241,8 @@ def _list_member_names(rows: QuerySet[Any], column: str) -> KnownValues:
     objects = rows.order_by().exclude(**{column: {}}).values_list(column, flat=True)
     read = list(objects[: MAX_SAMPLED + 1])
     found = Counter(name for members in read[:MAX_SAMPLED] for name in members)
-    return KnownValues([name for name, _ in found.most_common()], len(read) <= MAX_SAMPLED)
+    names = sorted(found, key=lambda name: (-found[name], name))
+    return KnownValues(names, len(read) <= MAX_SAMPLED)
 
 
 def terms(query: str) -> list[tuple[str, ...]]:

@@ -54,7 +54,8 @@ def list_indexed_values(rows: QuerySet[Any], column: str) -> KnownValues:
     with connection.cursor() as cursor:
         cursor.execute(statement, (*first_values, *following_values))
         values = [value for (value,) in cursor.fetchall()]
-    return KnownValues(values[:MAX_VALUES], len(values) <= MAX_VALUES)
+    # Databases have orders of their own.
+    return KnownValues(sorted(values[:MAX_VALUES]), len(values) <= MAX_VALUES)
 
 
 def list_newest_values(rows: QuerySet[Any], column: str) -> KnownValues:

@@ -1,7 +1,7 @@
 """Customers, companies and agents by the names that people use for them."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import reduce
@@ -195,7 +195,7 @@ def _closest(rows: QuerySet[M], kind: RowKind[M], name: str, similar: Sequence[A
 
 def _list_similar_names(
     rows: QuerySet[M], kind: RowKind[M], name: str
-) -> Iterator[Sequence[tuple[str, Any]]]:
+) -> Iterator[Iterable[tuple[str, Any]]]:
     """Yields groups of names to compare with this one; the first that has a near one is enough.
 
     First those that have all its words, or words with this beginning or a typing error. Then those

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from customers import words
+from customers import companies, words
 from data_tools.query import listing
 from foundation.text.words import parse_query
 from tests.drivers.data_tools import answer, call, ids, refusal
@@ -22,7 +22,7 @@ from tests.drivers.threads import (
     teammate_message,
     ticket,
 )
-from workspace.models import ConversationMessage, TicketMessage
+from workspace.models import Company, ConversationMessage, Event, Lead, TicketMessage
 
 TEXTS = {
     "sso": "We cannot sign in with Okta since the onboarding call.",
@@ -97,17 +97,108 @@ def test_a_query_of_more_words_than_the_limit_is_refused(mcp: McpClient) -> None
     assert error["field"] == "query"
 
 
+HOSTILE = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "a",
+                "b",
+                '"',
+                "'",
+                "*",
+                "(",
+                ")",
+                ":",
+                "^",
+                "-",
+                "+",
+                "&",
+                "|",
+                "!",
+                "<->",
+                "\\",
+                "%",
+            ),
+            *(
+                "_",
+                "\u202e",
+                " ",
+                "ß",
+                "é",
+                "²",
+                "日",
+                "李",
+                "가",
+                "🚀",
+                "§",
+                "\u0301" * 50,
+                "ﷺ",
+                "=",
+            ),
+            *(
+                "OR",
+                "AND",
+                "NOT",
+                "NEAR(a, b)",
+                "the",
+                "log in",
+                "sign",
+                "up",
+                "e-mail",
+                "v2.3",
+                ">5",
+            ),
+            *(
+                "\u200b",
+                "heading:",
+                "{x y}:",
+                "x" * 70,
+                "Ü",
+                "ae",
+                "@",
+                "<a@b>",
+                "mailto:",
+                "\u2122",
+            ),
+        ]
+    ),
+    min_size=1,
+    max_size=20,
+).map("".join)
+TAKING_TEXT = [
+    *(("data_search_tickets", name) for name in ("query", "category", "user", "assignee")),
+    *(("data_search_transcripts", name) for name in ("query", "agent")),
+    *(("data_search_leads", name) for name in ("query", "source", "trait")),
+    *(("data_search_users", name) for name in ("query", "plan", "trait", "company")),
+    *(("data_search_companies", name) for name in ("query", "industry")),
+    *(("data_search_events", name) for name in ("event_type", "element_selector")),
+    *(("data_find_user", "user"), ("data_find_company", "company")),
+]
+
+
+@pytest.mark.usefixtures("many_records")
+@pytest.mark.parametrize(("tool", "argument"), TAKING_TEXT)
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(query=st.text(st.sampled_from("ab\"'*():^-+&|!<>\\%_\u202e ßé²日"), min_size=2))
-def test_any_text_is_a_query(mcp: McpClient, grant: Grant, query: str) -> None:
-    result = call(mcp, "data_search_tickets", query=query[:200]).result
+@given(text=HOSTILE)
+def test_any_text_is_answered(mcp: McpClient, tool: str, argument: str, text: str) -> None:
+    result = call(mcp, tool, **{argument: text[:100]}).result
     if result["isError"]:
         error = json.loads(result["content"][0]["text"])
-        assert (error["code"], error["field"]) == (-32602, "query")
-    else:
-        assert result["structuredContent"]["total"] == grant.organization.tickets.count() == 0
+        assert (error["code"], error["field"]) == (-32602, argument)
+
+
+@pytest.fixture
+def many_records(grant: Grant) -> None:
+    """One row of each kind that has a text."""
+    own = {"organization": grant.organization}
+    customer = grant.customer(external_id="1", name="a b", plan="ab", custom_fields={"a": "b"})
+    companies.keep(Company(**own, name="a b", industry="ab"))
+    Lead.objects.create(**own, name="a b", source="ab", fields={"a": "b"})
+    Event.objects.create(**own, customer=customer, event_type="a b", element_selector="#ab")
+    ticket(grant, "a b", customer_message("a b"), category="ab")
+    conversation(grant, customer_message("a b"))
 
 
 SIGNS = "ab\"'*():^-+&|!<>\\%_\u202e ßé²日李가🚀§\u0301 OR NEAR NOT the e-mail v2.3 log in "
