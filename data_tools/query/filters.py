@@ -233,7 +233,8 @@ def _member(column: str, name: str) -> Member:
 
 
 def _is_member_of_any(rows: QuerySet[Any], column: str, name: str) -> bool:
-    return rows.alias(member=_member(column, name)).filter(member__isnull=False).exists()
+    with_name = rows.alias(member=_member(column, name)).filter(member__isnull=False)
+    return bool(with_name.exists())
 
 
 def _list_member_names(rows: QuerySet[Any], column: str) -> KnownValues:
