@@ -21,6 +21,7 @@ APPLICATION_TYPES: Final = ("web", "native")
 UNNAMED: Final = "Unnamed client"
 
 _MAX_TEXT = 200  # characters of a name or any other short text
+_MAX_RAW_NAME = 1_000  # with marks and spaces that its normal form has not
 _MAX_REDIRECT_URIS = 10  # VS Code registers four, more than any other known client
 _MAX_ITEMS = 32  # members of any other list
 
@@ -142,8 +143,9 @@ def _any_local(uris: tuple[str, ...], app_schemes: frozenset[str]) -> bool:
 
 
 def _client_name(given: Mapping[str, object]) -> str:
-    name = _plain(_string(given, "client_name") or "")
-    if len(name) > _MAX_TEXT:
+    name = _string(given, "client_name") or ""
+    # Marks in a row take the square of their number to normalize.
+    if len(name) > _MAX_RAW_NAME or len(name := _plain(name)) > _MAX_TEXT:
         raise InvalidClientMetadata(f"client_name must be at most {_MAX_TEXT} characters long.")
     return name or UNNAMED
 

@@ -143,7 +143,9 @@ def test_an_app_registers_a_scheme_of_its_own(redirect_uri: str) -> None:
             ],
         ),
         *ids_of("A11", [{"response_types": ["token"]}, {"grant_types": ["refresh_token"]}]),
-        *ids_of("A14", [{"client_name": n} for n in (["a"], {"a": 1}, 1, "n" * 300)]),
+        *ids_of(
+            "A14", [{"client_name": n} for n in (["a"], {"a": 1}, 1, "n" * 300, f"{' ' * 1_000}n")]
+        ),
         *ids_of(
             "A17",
             [
