@@ -229,7 +229,13 @@ class Matches(Func):
         if self.has_unfilled:
             alias = compiler.quote_name_unless_alias(self._column.alias)
             words = self._match_fts5(compiler.quote_name_unless_alias(f"{table}_words"), column)
-            found = f'({found} OR ({alias}."search_text" IS NULL AND {words}))'
+            is_unfilled = f'{alias}."search_text" IS NULL'
+            # One look-up for each row; two lists, since SQLite makes one of each index.
+            found = (
+                f"CASE WHEN NOT {is_unfilled} THEN {found} ELSE {words} END"
+                if self.are_few
+                else f"({found} OR ({is_unfilled} AND {words}))"
+            )
             parameters += (_build_typed_fts5_query(self.query),)
         return found, parameters
 

@@ -17,7 +17,12 @@ from django.db.models.sql.compiler import SQLCompiler
 from customers.lookup_keys import email_key
 from data_tools.query import texts
 from data_tools.query.call import invalid_argument
-from data_tools.query.known_values import KnownValues, list_indexed_values, list_newest_values
+from data_tools.query.known_values import (
+    KnownValues,
+    has_value,
+    list_indexed_values,
+    list_newest_values,
+)
 from data_tools.query.results import reference
 from foundation.text.names import list_name_keys
 from foundation.text.values import find_same_values
@@ -169,7 +174,7 @@ class Filters:
             return
         exact = Q(**{argument: value})
         known = list_newest_values(rows, argument) if are_few else KnownValues([], is_all=False)
-        if value in known.values or (not known.is_all and rows.filter(exact).exists()):
+        if value in known.values or (not known.is_all and has_value(rows, argument, value)):
             self.add(argument, exact)
             return
         known = known if are_few else list_indexed_values(rows, argument)
@@ -228,7 +233,8 @@ def _member(column: str, name: str) -> Member:
 
 
 def _is_member_of_any(rows: QuerySet[Any], column: str, name: str) -> bool:
-    return rows.alias(member=_member(column, name)).filter(member__isnull=False).exists()
+    with_name = rows.alias(member=_member(column, name)).filter(member__isnull=False)
+    return bool(with_name.exists())
 
 
 def _list_member_names(rows: QuerySet[Any], column: str) -> KnownValues:

@@ -34,6 +34,16 @@ class KnownValues:
         return "Known" if self.is_all else "Some"
 
 
+def has_value(rows: QuerySet[Any], column: str, value: str) -> bool:
+    """Returns whether a row has a value; an index has the rows by the column and then by time.
+
+    The order makes PostgreSQL use it. Without it, a plan that is kept for all values is that for a
+    common one, which reads the table from its beginning.
+    """
+    ordered = rows.filter(**{column: value}).order_by("-at").values_list("pk")
+    return ordered.first() is not None
+
+
 def list_indexed_values(rows: QuerySet[Any], column: str) -> KnownValues:
     """Returns the values of a column in order; an index has the rows in that order."""
     ordered = rows.order_by(column).values(column)

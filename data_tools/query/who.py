@@ -212,7 +212,8 @@ def _list_similar_names(
         reduce(and_, (has(kind.name, word) for word in words))
         for has in (_has_word, _has_half, _has_word_nearly)
     )
-    rank = Case(When(has_words, Value(0)), When(has_halves, Value(1)), default=Value(2))
+    yield names.filter(has_words)[:MAX_COMPARED]
+    rank = Case(When(has_halves, Value(0)), default=Value(1))
     yield names.filter(has_all_nearly).order_by(rank)[:MAX_COMPARED]
     if len(words) == 1:
         return

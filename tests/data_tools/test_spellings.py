@@ -424,6 +424,26 @@ def test_names_of_an_earlier_version_are_found_and_renewed(mcp: McpClient, grant
     assert text_backfill.renew_name_keys() == 0
 
 
+def test_keys_of_names_are_renewed_for_a_limited_time_and_the_next_run_continues(
+    grant: Grant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        grant.customer(external_id=f"user-{number}", name="Anna Müller")
+    companies.keep(Company(organization=grant.organization, name="Groß"))
+    Customer.objects.update(name_key="anna müller")
+    Company.objects.update(name_key="groß")
+    monkeypatch.setattr(bulk_writes, "BATCH", 2)
+    monkeypatch.setattr(text_backfill, "RUN_SECONDS", 0.0)
+    runs = [text_backfill.renew_name_keys() for _ in range(4)]
+    assert runs[:3] == [2, 2, 1]
+    assert set(Customer.objects.values_list("name_key", flat=True)) == {"anna muller"}
+    assert Company.objects.get().name_key == "gross"
+    # The pass is over, and the next run begins another one.
+    monkeypatch.setattr(text_backfill, "RUN_SECONDS", 30.0)
+    Customer.objects.update(name_key="anna müller")
+    assert text_backfill.renew_name_keys() == 4
+
+
 def test_a_company_is_found_by_a_name_in_any_spelling(mcp: McpClient, grant: Grant) -> None:
     company = companies.keep(Company(organization=grant.organization, name="Bäckerei Groß-Möller"))
     for name in ("baeckerei gross moeller", "Backerei Gross Moller"):

@@ -47,6 +47,12 @@ def index_names(statement: Statement) -> set[str]:
     return {step["Index Name"] for step in steps if "Index Name" in step}
 
 
+def has_subplan(statement: Statement) -> bool:
+    """Whether PostgreSQL executes a subquery of the statement for each row, and not before it."""
+    steps = _walk(_for_these_values(statement))
+    return any(step.get("Parent Relationship") == "SubPlan" for step in steps)
+
+
 def start_empty(model: type[Model]) -> None:
     """Give a table files of its own for the transaction of this test.
 
