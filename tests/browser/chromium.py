@@ -1,11 +1,11 @@
 """Headless Chromium that talks to this machine only, and what a page did to be complained of."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Frame, Page, expect, sync_playwright
@@ -39,19 +39,51 @@ document.addEventListener('securitypolicyviolation', event =>
 
 
 def find() -> str | None:
-    """Where Chromium is installed."""
-    usual = "/usr/bin/chromium"
-    return usual if Path(usual).exists() else shutil.which("chromium")
+    """Where Chromium is installed.
+
+    The headless shell has no windows, which take Chromium most of the time of a short test.
+    """
+    names = ("chromium-headless-shell", "/usr/bin/chromium", "chromium")
+    return next(filter(None, map(shutil.which, names)), None)
 
 
-@contextmanager
-def start_browser(executable: str) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=ALONE + AS_ROOT)
+class SharedBrowser:
+    """Chromium for all tests of a process: it starts when the first of them needs it.
+
+    Playwright's event loop runs in the thread of the tests for as long as it lives. Neither
+    Django's database nor asyncio.run work in a thread with a running loop, so it counts as running
+    only while a test uses the browser. It waits meanwhile, as it does between two calls.
+    """
+
+    def __init__(self, executable: str) -> None:
+        self._executable = executable
+        self._stack = ExitStack()
+        self._browser: Browser | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @contextmanager
+    def use(self) -> Iterator[Browser]:
+        """The browser, for tests that need neither of the two while they use it."""
+        asyncio._set_running_loop(self._loop)
         try:
+            browser = self._browser or self._start()
             yield browser
+            for context in browser.contexts:
+                context.close()
         finally:
-            browser.close()
+            asyncio._set_running_loop(None)
+
+    def _start(self) -> Browser:
+        playwright = self._stack.enter_context(sync_playwright())
+        self._browser = self._stack.enter_context(
+            playwright.chromium.launch(executable_path=self._executable, args=ALONE + AS_ROOT)
+        )
+        self._loop = asyncio.get_running_loop()
+        return self._browser
+
+    def close(self) -> None:
+        asyncio._set_running_loop(self._loop)
+        self._stack.close()
 
 
 @dataclass

@@ -9,19 +9,15 @@ from playwright.sync_api import Browser
 
 from tests.browser import callback, chromium
 from tests.browser.callback import Callback
-from tests.browser.chromium import WANTED_PICTURES, Visitor
+from tests.browser.chromium import WANTED_PICTURES, SharedBrowser, Visitor
 from tests.drivers.server import Server
 
 
-# For one file only: playwright's event loop runs in the thread of the tests for as long as it
-# lives, and neither Django's database nor asyncio.run work in a thread with a running loop.
+# For a whole file: other tests of the file, too, meet a thread with a running loop.
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    executable = chromium.find()
-    if executable is None:
-        pytest.skip("no Chromium at /usr/bin/chromium or on the PATH")
-    with chromium.start_browser(executable) as started:
-        yield started
+def browser(shared_browser: SharedBrowser) -> Iterator[Browser]:
+    with shared_browser.use() as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What only a browser can tell: width, size of targets, and what the policy stops."""
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,21 +8,18 @@ import pytest
 from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.test import Client
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect
 from pytest_django.fixtures import Settings
 
+from tests.browser.chromium import SharedBrowser
 from tests.console import consent_context
 from workspace.models import User
 
 ORIGIN = "http://localhost"
 LEAST_TARGET = 44  # CSS pixels: WCAG 2.2, 2.5.5
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.usefixtures("acme"),
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed here"),
 ]
 # Links inside a sentence are excepted by 2.5.5 itself.
 SMALL_TARGETS = """
@@ -61,12 +57,9 @@ def site(client: Client, ada: User, settings: Settings) -> dict[str, SavedPage]:
 
 
 @pytest.fixture
-def chromium(site: dict[str, SavedPage]) -> Iterator[Browser]:  # noqa: ARG001  must come first
-    with sync_playwright() as playwright:
-        # Containers commonly run as root, where Chromium's sandbox does not start.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+def chromium(shared_browser: SharedBrowser, site: dict[str, SavedPage]) -> Iterator[Browser]:  # noqa: ARG001  must come first
+    with shared_browser.use() as browser:
         yield browser
-        browser.close()
 
 
 def consent() -> bytes:

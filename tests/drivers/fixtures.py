@@ -7,6 +7,8 @@ import pytest
 
 from foundation.outbound import retry
 from mcp_protocol.revisions import Revision
+from tests.browser import chromium
+from tests.browser.chromium import SharedBrowser
 from tests.drivers import (
     billing,
     elicitation_tools,
@@ -29,6 +31,17 @@ from tools_registry.endpoint.streams import conversation
 @pytest.fixture(scope="session")
 def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
     shared = SharedServer(tmp_path_factory.mktemp)
+    yield shared
+    shared.close()
+
+
+@pytest.fixture(scope="session")
+def shared_browser() -> Iterator[SharedBrowser]:
+    """Chromium, or a skipped test where none is installed."""
+    executable = chromium.find()
+    if executable is None:
+        pytest.skip("no Chromium at /usr/bin/chromium or on the PATH")
+    shared = SharedBrowser(executable)
     yield shared
     shared.close()
 
