@@ -120,3 +120,14 @@ def test_a_directive_without_a_reason_would_be_seen() -> None:
     assert list(find_unreasoned_lines([f"a = 1  {off}  our own words"])) == []
     assert list(find_unreasoned_lines(["# Our own words.", f"a = 1  {off}"])) == []
     assert list(find_unreasoned_lines([f"a = 1  {off}", f"b = 1  {off}  our own words"])) == []
+
+
+def test_one_function_waits_for_conditions_in_pages() -> None:
+    """A condition that is no function is compiled by the page, whose policy may refuse it."""
+    callers = [
+        path
+        for path, text in sources.texts()
+        if path.endswith(".py") and f".{'wait_for_function'}(" in text
+    ]
+
+    assert callers == ["tests/browser/chromium.py"]
