@@ -47,7 +47,6 @@ FOR_AN_ADMIN: Final = (
     "/admin/workspace/event/",
     "/admin/workspace/dataimport/",
     "/admin/workspace/dataimport/add/?kind=customers",
-    "/admin/mfa/authenticator/",
     "/admin/people/holidaycalendar/",
     "/admin/people/holidaycalendar/add/",
     "/admin/people/person/",

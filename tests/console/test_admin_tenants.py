@@ -205,7 +205,7 @@ def test_forms_offer_and_accept_own_choices_only(ours: FullTenant, theirs: FullT
         (IntegrationMode, {"organization": place, "integration": "hubspot", "actions_on": "on"}),
         (ActionToggle, {"agent": str(agent.pk), "integration": "hubspot", "action": "x"}),
         (Membership, {"organization": place, "user": str(ours.admin.pk), "role": "admin"}),
-        (Organization, {"name": "new", "slug": "new"}),
+        (Organization, {"name": "new", "slug": "new", "time_zone": "UTC", "currency": "USD"}),
     ]
     for model, form in sent:
         address = model_url(model, "add")

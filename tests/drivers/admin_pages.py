@@ -26,7 +26,8 @@ class AdminPages:
         user = self._add("workspace/user", email=email, **given)
         for number in range(organizations):
             slug = f"place-{token_hex(4)}"
-            place = self._add("workspace/organization", name=f"Place {number}", slug=slug)
+            facts = {"name": f"Place {number}", "time_zone": "UTC", "currency": "USD"}
+            place = self._add("workspace/organization", slug=slug, **facts)
             self._add("workspace/membership", user=user, organization=place, role="member")
 
     def _add(self, model: str, **values: str) -> str:

@@ -129,6 +129,7 @@ def inline(prefix: str, *rows: dict[str, Any], initial: int = 0) -> dict[str, An
 def organization_page(grant: Grant, *flags: dict[str, Any], **fields: Any) -> dict[str, Any]:
     agent = grant.organization.agents.get()
     known = {"name": grant.organization.name, "slug": grant.organization.slug}
+    known |= {"time_zone": "UTC", "currency": "USD"}
     agents = inline("agents", {"id": agent.pk, "name": agent.name}, initial=1)
     initial = sum("id" in flag for flag in flags)
     return (

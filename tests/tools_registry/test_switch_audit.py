@@ -207,6 +207,7 @@ def test_a_flag_on_the_page_of_its_organization(
 
     def form(**flag: Any) -> dict[str, Any]:
         fields = {"name": organization.name, "slug": organization.slug}
+        fields |= {"time_zone": "UTC", "currency": "USD"}
         fields |= {"memberships-TOTAL_FORMS": 0, "memberships-INITIAL_FORMS": 0}
         fields |= {"agents-TOTAL_FORMS": 1, "agents-INITIAL_FORMS": 1, "agents-0-id": agent.pk}
         # Renamed meanwhile: no switch is another one for that.
