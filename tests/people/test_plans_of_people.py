@@ -85,6 +85,7 @@ CALLS = (
     ("search_people", {"search": "last999"}, "people_word_of_person"),
     ("search_people", {"search": "first17 last17"}, "people_word_of_person"),
     ("search_people", {"limit": 5}, "people_person_by_name"),
+    ("list_time_off_balances", {"limit": 5}, "people_time_off_of_person"),
     ("who_is_out", {}, "people_time_off_by_status"),
     ("who_is_out", {"from": "2026-06-08", "to": "2026-06-14"}, "people_time_off_by_status"),
     ("who_is_out", {"from": "2025-01-06", "to": "2025-01-12"}, "people_time_off_by_status"),
