@@ -19,6 +19,10 @@ class Migration(migrations.Migration):
         ),
         AddIndexOnline(
             model_name='person',
+            index=models.Index(fields=['organization', 'manager'], name='people_person_by_manager'),
+        ),
+        AddIndexOnline(
+            model_name='person',
             index=models.Index(fields=['organization', 'end_date', 'start_date'], name='people_person_employed'),
         ),
         AddIndexOnline(

@@ -99,6 +99,7 @@ class Person(Record, Employment):
                 fields=("organization", "-updated_at", "id"), name="people_person_updated"
             ),
             models.Index(fields=("organization", "last_name", "id"), name="people_person_by_name"),
+            models.Index(fields=("organization", "manager"), name="people_person_by_manager"),
             models.Index(
                 fields=("organization", "end_date", "start_date"), name="people_person_employed"
             ),
