@@ -44,7 +44,7 @@ def read(_context: ToolContext, _arguments: Arguments) -> Facts:
 
 
 def surface(grant: Grant) -> McpSurface:
-    access = credentials.VERIFIERS["halo_at_"]
+    access = credentials.ACCESS_TOKEN_VERIFIERS["halo_at_"]
     token = grant.token("setup:read")
 
     def verify(checksum: str) -> Principal:
