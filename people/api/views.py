@@ -129,7 +129,7 @@ class HrView(APIView):
             duration_us=int((time.perf_counter() - self.began) * 1_000_000),
             row_count=rows,
         )
-        record.execution(actor, call)
+        record.insert_call(actor, call)
 
 
 def view_of(operations: Mapping[str, Operation], decorate: Decorate) -> type[HrView]:
