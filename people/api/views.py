@@ -20,7 +20,7 @@ from people.api import callers, errors, requests
 from people.api.callers import ApiCaller
 from people.api.errors import HrApiError
 from people.api.operation import Operation
-from rest.callers import charge_request, limit_headers, read_bearer
+from rest.key_limits import charge_request, limit_headers, read_bearer
 
 log = structlog.get_logger(__name__)
 
