@@ -22,7 +22,7 @@ from gateway.policies import PROJECT_SURFACES, Approvers
 from gateway.requests import details
 from gateway.resources import GatewayProjects
 from halo_mcp import privacy_columns
-from halo_mcp.surfaces import SURFACES
+from halo_mcp.mounts import SURFACES
 from oauth import ports
 from people.mcp import surface as people
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
