@@ -57,7 +57,7 @@ def surface(grant: Grant) -> McpSurface:
         name="tiny",
         credentials={"tiny_": Verifier(verify, access.recheck, access.recheck_grant)},
         catalogue=Catalogue(lambda: [ToolsetSource([TINY, READS])]),
-        layers={name: gate.LAYERS[name] for name in ("destructive", "scope")},
+        layers={name: gate.DEFAULT_LAYERS[name] for name in ("destructive", "scope")},
         codes=replace(
             errors.HALO,
             unauthorized=-31901,
