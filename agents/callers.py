@@ -6,7 +6,7 @@ from django.conf import settings
 
 from oauth import credentials, server_keys
 from oauth.principal import KeyKind, Principal, Unauthenticated
-from rest.callers import charge_request, key_bucket, read_bearer, reject_key
+from rest.key_limits import charge_request, key_bucket, read_bearer, reject_key
 from tools_registry import registry
 from tools_registry.pipeline.invocation import Surface
 

@@ -73,7 +73,7 @@ def end(turn_id: UUID, stop: TurnStopEvent, usage: ModelUsage = UNMEASURED) -> N
         outcome=_outcome(stop),
         detail=_detail(turn, stop, usage),
     )
-    record.execution(_actor(turn), execution)
+    record.insert_call(_actor(turn), execution)
 
 
 def _actor(turn: SessionTurn) -> Actor:

@@ -68,7 +68,7 @@ class TooManyWait(ToolFailure):
         )
 
 
-class Requests:
+class ApprovalRequestStore:
     """The store behind the pipeline's port (`tools_registry.pipeline.approval_port`)."""
 
     def request(

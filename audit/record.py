@@ -1,4 +1,7 @@
-"""Writes audit rows; no other module does.
+"""Inserts audit rows and completes them; no other module does.
+
+`audit/privacy.py` redacts what they say of an erased customer, and `audit/retention.py` deletes old
+ones.
 
 A call without side effects is written once, when it has finished. A call with side effects is
 inserted before it runs and completed by one UPDATE. A crash in between leaves the row in the state
@@ -141,7 +144,7 @@ _outcome_texts: Final = attrgetter(*_OUTCOME_TEXTS)
 _figures: Final = attrgetter(*_FIGURES)
 
 
-def execution(caller: CallerIdentity, call: Execution) -> UUID:
+def insert_call(caller: CallerIdentity, call: Execution) -> UUID:
     """Writes the row of a call and returns its id, which `finish` takes for one that only began.
 
     A rate-limited call is recorded without its arguments: nothing has read them, and a caller over
@@ -152,7 +155,7 @@ def execution(caller: CallerIdentity, call: Execution) -> UUID:
     return key
 
 
-def ended_execution(caller: CallerIdentity, call: Execution) -> UUID:
+def store_ended_call(caller: CallerIdentity, call: Execution) -> UUID:
     """Writes the row of a call that has run, through the journal, and returns its id.
 
     Raises NotStored.

@@ -36,7 +36,7 @@ AUDIT: Final = "action_executions"
 
 def record_calls(calls: Mapping[str, Mapping[str, Any]], token: str, store: Store) -> Work:
     """Make one call of each tool in this process and describe the work of it for a peer."""
-    principal = credentials.authenticate(f"Bearer {token}", credentials.VERIFIERS)
+    principal = credentials.authenticate(f"Bearer {token}", credentials.ACCESS_TOKEN_VERIFIERS)
     buckets = rates.buckets(principal, WORKSPACE_SURFACE, "tools/call", ADDRESS)
     limits = [(each.limit.count, each.limit.milliseconds, each.cost) for each in buckets]
     return Work(

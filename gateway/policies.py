@@ -115,13 +115,6 @@ def read(project_id: str) -> ProjectPolicy:
     return ProjectPolicy(Effect(reads), Effect(writes), rules, version, minutes)
 
 
-def decide(
-    project_id: str, tool: str, arguments: Mapping[str, Any], *, is_read: bool
-) -> PolicyDecision:
-    """Returns what the policy of a project says of a call now."""
-    return read(project_id).decide(tool, arguments, is_read=is_read)
-
-
 def matches(pattern: str, name: str) -> bool:
     """Returns whether a name fits a pattern, in time proportional to the length of both."""
     first, *parts = pattern.split(ANY)

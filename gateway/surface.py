@@ -66,9 +66,9 @@ def get_for_project(project_id: str) -> McpSurface:
         },
         catalogue=Catalogue(lambda: sources),
         layers={
-            "flag": gate.LAYERS["flag"],
+            "flag": gate.DEFAULT_LAYERS["flag"],
             source.LAYER: source.availability,
-            "scope": gate.LAYERS["scope"],
+            "scope": gate.DEFAULT_LAYERS["scope"],
         },
         approvable=frozenset(),
         limits={

@@ -29,11 +29,11 @@ from agents.edge import AgentApplication  # noqa: E402  apps first
 from console import outages  # noqa: E402  apps first
 from foundation import journal, queueing  # noqa: E402  apps first
 from foundation.concurrency import job_threads  # noqa: E402  apps first
-from halo_mcp import checks, surfaces  # noqa: E402  apps first
+from halo_mcp import checks, mounts  # noqa: E402  apps first
+from halo_mcp.mounts import SURFACES, Mounts  # noqa: E402  apps first
 from halo_mcp.server import health  # noqa: E402  apps first
 from halo_mcp.server.page_pools import POOLS  # noqa: E402  apps first
 from halo_mcp.server.wsgi_bridge import WsgiBridge  # noqa: E402  apps first
-from halo_mcp.surfaces import SURFACES, Mounts  # noqa: E402  apps first
 from tools_registry.endpoint.asgi import McpApplication  # noqa: E402  apps first
 from tools_registry.endpoint.websocket.open_sockets import OpenSockets  # noqa: E402  apps first
 from tools_registry.pipeline import changes_in_flight  # noqa: E402  apps first
@@ -51,11 +51,11 @@ class Application:
     """
 
     def __init__(
-        self, mcp: McpApplication, mounts: Mounts = SURFACES, body_seconds: float = BODY_SECONDS
+        self, mcp: McpApplication, mounted: Mounts = SURFACES, body_seconds: float = BODY_SECONDS
     ) -> None:
         self._mcp = mcp
-        self._sockets = OpenSockets(mcp, surfaces.find_for_socket)
-        self._mounts = mounts
+        self._sockets = OpenSockets(mcp, mounts.find_for_socket)
+        self._mounted = mounted
         self._agents = AgentApplication()
         self._ended_at: float | None = None
         self._probes = health.Probes()
@@ -78,10 +78,10 @@ class Application:
             case "http":
                 # Whether this host may be used at all is checked later.
                 host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
-                surface = surfaces.find(self._mounts, host, scope["path"])
+                surface = mounts.find(self._mounted, host, scope["path"])
                 if surface is not None:
                     await self._mcp(scope, receive, send, surface)
-                elif (below := surfaces.agents_subpath(host, scope["path"])) is not None:
+                elif (below := mounts.agents_subpath(host, scope["path"])) is not None:
                     await self._agents(scope, receive, send, below)
                 else:
                     await self._django(scope, receive, send)

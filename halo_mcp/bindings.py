@@ -7,7 +7,7 @@ from agents.privacy import AgentSessions
 from approvals import execution, surface_rules
 from approvals import retention as approvals_retention
 from approvals.privacy import ApprovalRequests
-from approvals.requests import Requests
+from approvals.requests import ApprovalRequestStore
 from approvals.surface_rules import SurfaceRules
 from audit import record
 from audit.privacy import Calls, PrivacyEventRecorder, SecurityEvents
@@ -22,7 +22,7 @@ from gateway.policies import PROJECT_SURFACES, Approvers
 from gateway.requests import details
 from gateway.resources import GatewayProjects
 from halo_mcp import privacy_columns
-from halo_mcp.surfaces import SURFACES
+from halo_mcp.mounts import SURFACES
 from oauth import ports
 from people.mcp import surface as people
 from tools_registry.endpoint.surface import WORKSPACE_SURFACE
@@ -34,7 +34,7 @@ def bind() -> None:
     ports.bind_scope_explainer(GateExplainer(WORKSPACE_SURFACE))
     ports.bind_projects(GatewayProjects())
     ports.bind_key_hint(people.key_hint)
-    approval_port.bind(Requests())
+    approval_port.bind(ApprovalRequestStore())
     record.bind_journal()
     journal.bind(execution.OUTCOME, execution.write_outcome)
     journal.bind(idempotency.FIRST_OUTCOME, idempotency.write_outcome)

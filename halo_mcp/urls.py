@@ -27,7 +27,7 @@ from console.gateway import policy, requests
 from console.gateway import tokens as project_tokens
 from console.gateway.paths import PATHS as PROJECT_PAGES
 from console.members import undo as member_undo
-from halo_mcp import surfaces
+from halo_mcp import mounts
 from halo_mcp.server.health import health, readiness
 from ingestion.contract import PREFIX as SDK
 from ingestion.routes import ROUTES, openapi
@@ -57,7 +57,7 @@ WELL_KNOWN = ".well-known"
 PROJECT = "<project:project_id>"
 SECURITY = "account/security"
 PASSKEYS = f"{SECURITY}/passkeys"
-SURFACE_PATHS = sorted({mounted_at for _host, mounted_at in surfaces.SURFACES})
+SURFACE_PATHS = sorted({mounted_at for _host, mounted_at in mounts.SURFACES})
 
 # The admin's own page would bypass the limits on failed sign-ins.
 admin.site.password_change = passwords.change_own  # type: ignore[assignment, method-assign]  # Django has no other place for it
@@ -67,7 +67,7 @@ unkept = security_page.for_its_person
 
 urlpatterns = [
     # --- MCP clients ---
-    *(path(mount[1:], surfaces.view, name="mcp") for mount in SURFACE_PATHS),
+    *(path(mount[1:], mounts.view, name="mcp") for mount in SURFACE_PATHS),
     path("api/mcp/oauth/register", registration.register, name="oauth_register"),
     path("api/mcp/oauth/authorize", authorize.authorize, name="oauth_authorize"),
     path("api/mcp/oauth/consent", consent.consent, name="oauth_consent"),
@@ -88,8 +88,8 @@ urlpatterns = [
     path(f"api/mcp/{WELL_KNOWN}/oauth-protected-resource", metadata.protected_resource),
     path(f"api/mcp/{WELL_KNOWN}/oauth-authorization-server", metadata.authorization_server),
     # --- Projects of the gateway, and the paths of their document for the authorization server ---
-    path(PROJECT, surfaces.view, name="project_mcp"),
-    path(f"api/mcp/{PROJECT}", surfaces.view, name="project_mcp_alias"),
+    path(PROJECT, mounts.view, name="project_mcp"),
+    path(f"api/mcp/{PROJECT}", mounts.view, name="project_mcp_alias"),
     path("register", registration.register),
     path("oauth/authorize", authorize.authorize),
     path("oauth/token", token_endpoint.token),
@@ -111,7 +111,7 @@ urlpatterns = [
     path(f"{PROJECT}/server-card", discovery.project_card),
     path(f"api/mcp/{PROJECT}/server-card", discovery.project_card),
     # --- The HR endpoint of a workspace ---
-    path(f"{WORKSPACE}api/mcp", surfaces.view, name="hr_mcp"),
+    path(f"{WORKSPACE}api/mcp", mounts.view, name="hr_mcp"),
     path(f"{WELL_KNOWN}/oauth-protected-resource/{WORKSPACE}api/mcp", hr_documents.metadata),
     path(f"{WORKSPACE}api/mcp/{WELL_KNOWN}/oauth-protected-resource", hr_documents.metadata),
     path(f"{WORKSPACE}api/mcp/server-card", discovery.hr_card),

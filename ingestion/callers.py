@@ -16,8 +16,8 @@ from oauth import identity_tokens, server_keys
 from oauth.endpoints.replies import address_of
 from oauth.identity_tokens import Identity, InvalidToken
 from oauth.principal import KeyKind, Unauthenticated
-from rest.callers import charge_request, key_bucket, reject_key
 from rest.errors import ApiError, field_error
+from rest.key_limits import charge_request, key_bucket, reject_key
 from workspace import flags, organizations
 from workspace.models import Organization
 

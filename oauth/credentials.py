@@ -1,7 +1,8 @@
-"""Authenticates the bearer of a request, for every kind of credential.
+"""Authenticates the bearer of a request, and verifies OAuth access tokens.
 
-The prefix of a secret determines its kind. `VERIFIERS` has a verifier for each; a surface names the
-kinds that it accepts.
+The prefix of a secret determines its kind, and a surface has the verifiers of the kinds that it
+accepts: those of access tokens are made here, those of MCP tokens in `oauth/mcp_tokens.py` and
+those of keys in `oauth/server_keys.py`.
 
 For access tokens, one statement joins the token with all rows that must be active, on every
 request, with nothing cached: a revocation, a deactivated user, a disabled client, a lost membership
@@ -150,7 +151,8 @@ def build_principal(
     )
 
 
-VERIFIERS: Final[Verifiers] = {ACCESS_TOKEN: access_tokens(MCP_PATH)}
+# For the workspace server, which accepts MCP tokens as well (`WORKSPACE_SURFACE`).
+ACCESS_TOKEN_VERIFIERS: Final[Verifiers] = {ACCESS_TOKEN: access_tokens(MCP_PATH)}
 
 
 def authenticate(authorization: str | None, accepted: Verifiers) -> Principal:

@@ -10,7 +10,7 @@ from oauth import server_keys
 from oauth.principal import KeyKind, Unauthenticated
 from oauth.server_keys import KeyPrincipal
 from people import sandboxes
-from rest.callers import key_bucket, reject_key
+from rest.key_limits import key_bucket, reject_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from people.api import callers, errors, requests
 from people.api.callers import ApiCaller
 from people.api.errors import HrApiError
 from people.api.operation import Operation
-from rest.callers import charge_request, limit_headers, read_bearer
+from rest.key_limits import charge_request, limit_headers, read_bearer
 
 log = structlog.get_logger(__name__)
 
@@ -129,7 +129,7 @@ class HrView(APIView):
             duration_us=int((time.perf_counter() - self.began) * 1_000_000),
             row_count=rows,
         )
-        record.execution(actor, call)
+        record.insert_call(actor, call)
 
 
 def view_of(operations: Mapping[str, Operation], decorate: Decorate) -> type[HrView]:

@@ -154,7 +154,7 @@ SURFACE: Final = McpSurface(
     name=NAME,
     credentials=_keys(None),
     catalogue=Catalogue(_sources),
-    layers={"flag": gate.LAYERS["flag"], "scope": _scope},
+    layers={"flag": gate.DEFAULT_LAYERS["flag"], "scope": _scope},
     approvable=frozenset(),
     limits={
         "tools_list": "HALO_RATE_TOOLS_LIST",

@@ -222,7 +222,7 @@ def test_a_surface_names_the_layers_that_an_approval_passes(
         refused = gate.Decision(allowed=False, reason="policy", layer="policy")
         return gate.ALLOWED if is_free else refused
 
-    layers = {"policy": policy, "scope": gate.LAYERS["scope"]}
+    layers = {"policy": policy, "scope": gate.DEFAULT_LAYERS["scope"]}
     mounted = surface(shelf.key, layers=layers, approvable=frozenset({"policy"}))
     monkeypatch.setitem(surfaces._mounted, "shelf", mounted)
     assert shelf.approve(shelf.request(name="a")).status == "done"

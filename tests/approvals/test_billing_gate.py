@@ -70,7 +70,7 @@ def test_an_approval_without_its_row_under_way_opens_nothing(case: RefundCase, w
 def test_a_surface_without_these_layers_needs_the_approval_all_the_same(
     case: RefundCase, missing: list[str]
 ) -> None:
-    layers = {name: ask for name, ask in gate.LAYERS.items() if name not in missing}
+    layers = {name: ask for name, ask in gate.DEFAULT_LAYERS.items() if name not in missing}
     without = replace(WORKSPACE_SURFACE, layers=layers)
     requested_with = registry.WORKSPACE_CATALOGUE.find("stripe.request_refund", uuid4())
     tool = registry.WORKSPACE_CATALOGUE.find("stripe.refund", uuid4())

@@ -26,21 +26,21 @@ def the_row() -> ActionExecution:
 
 
 def test_a_begun_call_stands_there_as_started_until_it_is_finished() -> None:
-    execution = record.execution(ACTOR, STARTED)
+    execution = record.insert_call(ACTOR, STARTED)
     assert (the_row().outcome, the_row().duration_us) == ("started", None)
     record.finish(execution, replace(SUCCEEDED, duration_us=12, row_count=3))
     assert (the_row().outcome, the_row().duration_us, the_row().row_count) == ("success", 12, 3)
 
 
 def test_a_finished_call_is_not_finished_again() -> None:
-    execution = record.execution(ACTOR, STARTED)
+    execution = record.insert_call(ACTOR, STARTED)
     record.finish(execution, SUCCEEDED)
     record.finish(execution, Execution(outcome=Outcome.TOOL_ERROR, reason="late"))
     assert (the_row().outcome, the_row().reason) == ("success", "")
 
 
 def test_finishing_is_one_statement() -> None:
-    execution = record.execution(ACTOR, STARTED)
+    execution = record.insert_call(ACTOR, STARTED)
     with CaptureQueriesContext(connection) as statements:
         record.finish(execution, SUCCEEDED)
     assert len(statements) == 1
@@ -49,10 +49,10 @@ def test_finishing_is_one_statement() -> None:
 def test_w05_what_a_crash_left_is_named_once_it_is_old_enough(settings: Any) -> None:
     settings.HALO_AUDIT_INTERRUPTED_SECONDS = 900
     with time_machine.travel(NOON, tick=False) as clock:
-        record.execution(ACTOR, Execution(tool="old"))
+        record.insert_call(ACTOR, Execution(tool="old"))
         clock.shift(timedelta(seconds=1))
-        record.execution(ACTOR, Execution(tool="young"))
-        finished = record.execution(ACTOR, Execution(tool="done"))
+        record.insert_call(ACTOR, Execution(tool="young"))
+        finished = record.insert_call(ACTOR, Execution(tool="done"))
         record.finish(finished, SUCCEEDED)
         clock.shift(timedelta(seconds=900))
         assert [tasks.finish_interrupted(), tasks.finish_interrupted()] == [1, 0]
@@ -65,14 +65,14 @@ def test_w05_what_a_crash_left_is_named_once_it_is_old_enough(settings: Any) -> 
 
 
 def test_a_call_that_ends_after_the_sweeper_has_marked_it_gets_its_outcome() -> None:
-    execution = record.execution(ACTOR, STARTED)
+    execution = record.insert_call(ACTOR, STARTED)
     assert record.finish_interrupted(older_than=timedelta(0)) == 1
     record.finish(execution, SUCCEEDED)
     assert the_row().outcome == "success"
 
 
 def test_rows_are_ordered_by_their_key_as_they_were_written() -> None:
-    written = [record.execution(ACTOR, SUCCEEDED) for _ in range(20)]
+    written = [record.insert_call(ACTOR, SUCCEEDED) for _ in range(20)]
     assert list(ActionExecution.objects.order_by("id").values_list("id", flat=True)) == written
 
 
@@ -85,7 +85,7 @@ def test_text_that_no_database_stores_is_spelled_out_in_every_column(hostile: st
         outcome=Outcome.SUCCESS,
         **dict.fromkeys(texts, hostile),
     )
-    record.execution(Actor(**dict.fromkeys(fields, hostile)), call)
+    record.insert_call(Actor(**dict.fromkeys(fields, hostile)), call)
     spelled = "".join(c if c == "a" else f"\\u{ord(c):04x}" for c in hostile)
     row = the_row()
     message = {row.client_id, row.client_name, row.address, row.method, row.tool, row.detail}
@@ -94,7 +94,7 @@ def test_text_that_no_database_stores_is_spelled_out_in_every_column(hostile: st
 
 
 def test_text_longer_than_its_column_is_cut() -> None:
-    record.execution(Actor(client_name="c" * 999), replace(SUCCEEDED, detail="d" * 999))
+    record.insert_call(Actor(client_name="c" * 999), replace(SUCCEEDED, detail="d" * 999))
     assert (len(the_row().client_name), len(the_row().detail)) == (255, 500)
 
 

@@ -23,7 +23,7 @@ def rows() -> list[ActionExecution]:
 
 
 def record_arguments(given: dict[str, Any]) -> Any:
-    record.execution(Actor(), Execution(arguments=given, outcome=Outcome.SUCCESS))
+    record.insert_call(Actor(), Execution(arguments=given, outcome=Outcome.SUCCESS))
     return ActionExecution.objects.latest("id").arguments
 
 
@@ -122,5 +122,5 @@ def test_h1_small_members_stay_readable_next_to_a_large_one(mcp: McpClient) -> N
 
 
 def test_h1_a_call_with_side_effects_is_bounded_when_it_begins() -> None:
-    record.execution(Actor(), Execution(arguments={"value": "x" * MEGABYTE}))
+    record.insert_call(Actor(), Execution(arguments={"value": "x" * MEGABYTE}))
     assert rows()[0].arguments["omitted"]["bytes"] == MEGABYTE + len('{"value":""}')

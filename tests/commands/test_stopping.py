@@ -141,7 +141,7 @@ from django.utils import timezone
 from audit import record
 hour_ago = timezone.now() - timedelta(hours=1)
 call = record.Execution(method="tools/call", started_at=hour_ago)
-print(record.execution(record.Actor(), call).hex)
+print(record.insert_call(record.Actor(), call).hex)
 """
 SEND_THE_SWEEPER = """
 from halo_mcp.celery import app

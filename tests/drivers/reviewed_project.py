@@ -105,9 +105,9 @@ def open_reviewed_project(grant: Grant) -> Iterator[ReviewedProject]:
     project.surface = replace(
         WORKSPACE_SURFACE,
         name=PROJECT_SURFACES.name_of(row.pk),
-        credentials=credentials.VERIFIERS,
+        credentials=credentials.ACCESS_TOKEN_VERIFIERS,
         catalogue=Catalogue(lambda: [source]),
-        layers={"scope": gate.LAYERS["scope"]},
+        layers={"scope": gate.DEFAULT_LAYERS["scope"]},
         approvable=frozenset(),
         review=review.review,
     )

@@ -146,7 +146,7 @@ def test_places_where_the_database_matters_are_recorded(tmp_path: Path) -> None:
     assert statements > 50
     kinds = {place.partition(" in ")[0] for place in places}
     assert {"SQL", "JSON", "locking", "ordering"} <= kinds
-    assert "SQL in audit/record.py:execution" in places
+    assert "SQL in audit/record.py:insert_call" in places
 
 
 FAILING = """

@@ -110,7 +110,7 @@ def endpoint(grant: Grant, project: Project) -> Iterator[McpClient]:
         layers={source.LAYER: source.availability},
     )
     from halo_mcp.asgi import Application  # noqa: PLC0415  settings first
-    from halo_mcp.surfaces import SURFACES  # noqa: PLC0415  settings first
+    from halo_mcp.mounts import SURFACES  # noqa: PLC0415  settings first
 
     with application() as app:
         mounted = Application(app, {**SURFACES, ("", PATH): surface})

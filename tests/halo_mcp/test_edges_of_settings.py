@@ -22,7 +22,7 @@ from gateway import projects, quota
 from halo_mcp import bootstrap, env
 from mcp_protocol.revisions import Revision
 from oauth import tasks as oauth_tasks
-from oauth.credentials import VERIFIERS, authenticate
+from oauth.credentials import ACCESS_TOKEN_VERIFIERS, authenticate
 from retrieval.documents import process
 from tests.agents import application as agents
 from tests.drivers import billing
@@ -70,7 +70,7 @@ class Journeys:
             works(client.request("tools/list").status, may_be_refused=True)
             params = {"name": "data_find_user", "arguments": {"email": "ada@example.com"}}
             works(client.request("tools/call", params).status, may_be_refused=True)
-        principal = authenticate(f"Bearer {self.grant.token()}", VERIFIERS)
+        principal = authenticate(f"Bearer {self.grant.token()}", ACCESS_TOKEN_VERIFIERS)
         assert LISTENING.acquire(principal)
         LISTENING.release(principal)
 
@@ -136,7 +136,7 @@ class Journeys:
                 called = client.request("tools/call", {"name": "listItems", "arguments": {}})
                 works(called.status, may_be_refused=True)
         assert quota.take(self.grant.organization.pk)
-        principal = authenticate(f"Bearer {self.grant.token()}", VERIFIERS)
+        principal = authenticate(f"Bearer {self.grant.token()}", ACCESS_TOKEN_VERIFIERS)
         assert CONNECTED.acquire(principal)
         CONNECTED.release(principal)
 

@@ -13,7 +13,7 @@ from foundation import outbound
 from foundation.concurrency.page_threads import PageWaitsForOutside
 from foundation.outbound import Policy
 from foundation.outbound.async_transport import GuardedTransport
-from halo_mcp import surfaces
+from halo_mcp import mounts
 from halo_mcp.server.page_pools import AUTHORIZATION, CALLS, POOLS, SIGN_IN
 from tests.drivers.grants import Grant
 
@@ -37,7 +37,7 @@ def test_every_view_that_may_wait_has_threads_of_its_own_behind_asgi() -> None:
     waiting = {*waiting_paths()}
     assert {"/oauth/authorize", f"/ask/{SAMPLES['uuid']}/a", "/api/mcp"} <= waiting
     # Surfaces are answered ahead of Django.
-    rest = {path for path in waiting if surfaces.find(surfaces.SURFACES, "", path) is None}
+    rest = {path for path in waiting if mounts.find(mounts.SURFACES, "", path) is None}
     own = {path for path in rest if AUTHORIZATION.fullmatch(path) or CALLS.fullmatch(path)}
     assert rest == own
 

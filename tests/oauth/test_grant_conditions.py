@@ -104,7 +104,7 @@ def test_a_refresh_token_is_refused(broken_condition: BrokenGrant) -> None:
 
 def test_what_was_requested_under_it_is_not_done(broken_condition: BrokenGrant) -> None:  # noqa: ARG001  breaks it
     with pytest.raises(Unauthenticated):
-        credentials.recheck_grant("halo_at_", grant().pk, credentials.VERIFIERS)
+        credentials.recheck_grant("halo_at_", grant().pk, credentials.ACCESS_TOKEN_VERIFIERS)
 
 
 def test_connections_lists_it_as_paused_or_not_at_all(broken_condition: BrokenGrant) -> None:

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from foundation import ids
 from oauth import credentials
-from oauth.credentials import VERIFIERS
+from oauth.credentials import ACCESS_TOKEN_VERIFIERS
 from oauth.endpoints import challenges
 from oauth.grants import authorizations, grant_conditions
 from oauth.models import AccessToken, Authorization, Client, RefreshToken
@@ -36,7 +36,7 @@ UNKNOWN = "halo_at_" + "A" * 43
 
 def refusal(header: str | None) -> str | None:
     with pytest.raises(Unauthenticated) as raised:
-        credentials.authenticate(header, VERIFIERS)
+        credentials.authenticate(header, ACCESS_TOKEN_VERIFIERS)
     return raised.value.error
 
 
@@ -79,7 +79,7 @@ def test_what_is_no_token_of_ours_is_an_invalid_token(header: str, tokens: Token
 def test_the_scheme_is_read_in_any_case_and_any_space(
     header: str, tokens: Tokens, ada: User, acme: Organization, oauth_client: OAuthClient
 ) -> None:
-    who = credentials.authenticate(header.format(tokens.access), VERIFIERS)
+    who = credentials.authenticate(header.format(tokens.access), ACCESS_TOKEN_VERIFIERS)
     assert who.token_id == AccessToken.objects.get().pk
     assert who.authorization_id == Authorization.objects.get().pk
     assert (who.user_id, who.user_email) == (ada.pk, ada.email)
@@ -128,7 +128,7 @@ def test_every_condition_is_toggled_below() -> None:
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_the_hot_path_and_the_grants_ask_for_the_same(name: str, tokens: Tokens) -> None:
     bearer = f"Bearer {tokens.access}"
-    assert credentials.authenticate(bearer, VERIFIERS)
+    assert credentials.authenticate(bearer, ACCESS_TOKEN_VERIFIERS)
     assert authorizations.is_active(RefreshToken.objects.get())
     CONDITIONS[name]()
     assert refusal(bearer) == "invalid_token"
@@ -187,27 +187,29 @@ def test_what_is_narrowed_later_holds_for_tokens_that_are_out_already(
 ) -> None:
     access = oauth_client.connect(browser, scope="actions:*").access
     Authorization.objects.update(scope="docs:read actions:hubspot:*")
-    scope = credentials.authenticate(f"Bearer {access}", VERIFIERS).scope
+    scope = credentials.authenticate(f"Bearer {access}", ACCESS_TOKEN_VERIFIERS).scope
     assert {str(s) for s in scope} == {"docs:read", "actions:hubspot:*"}
 
 
 @pytest.mark.parametrize("scope", [pytest.param("* admin:root docs:*", id="K14")])
 def test_a_row_that_was_tampered_with_grants_nothing(scope: str, tokens: Tokens) -> None:
     AccessToken.objects.update(scope=scope)
-    assert not credentials.authenticate(f"Bearer {tokens.access}", VERIFIERS).scope
+    assert not credentials.authenticate(f"Bearer {tokens.access}", ACCESS_TOKEN_VERIFIERS).scope
 
 
 def test_the_flag_of_the_organization_comes_along(tokens: Tokens, acme: Organization) -> None:
     flag = FeatureFlag.objects.create(organization=acme, name=flags.MCP_SERVER, enabled=False)
-    assert not credentials.authenticate(f"Bearer {tokens.access}", VERIFIERS).mcp_server_on
+    assert not credentials.authenticate(
+        f"Bearer {tokens.access}", ACCESS_TOKEN_VERIFIERS
+    ).mcp_server_on
     flag.enabled = True
     flag.save()
-    assert credentials.authenticate(f"Bearer {tokens.access}", VERIFIERS).mcp_server_on
+    assert credentials.authenticate(f"Bearer {tokens.access}", ACCESS_TOKEN_VERIFIERS).mcp_server_on
 
 
 def test_a_principal_costs_one_statement(tokens: Tokens) -> None:
     with CaptureQueriesContext(connection) as asked:
-        credentials.authenticate(f"Bearer {tokens.access}", VERIFIERS)
+        credentials.authenticate(f"Bearer {tokens.access}", ACCESS_TOKEN_VERIFIERS)
     assert len(asked) == 1
 
 

@@ -27,7 +27,7 @@ from hypothesis.stateful import (
 
 from foundation.limits import Limit
 from oauth import addresses, scopes
-from oauth.credentials import VERIFIERS, authenticate
+from oauth.credentials import ACCESS_TOKEN_VERIFIERS, authenticate
 from oauth.grants import authorizations, cleanup, codes, connections
 from oauth.models import Authorization, AuthorizationRequest, Client
 from oauth.principal import Principal, Unauthenticated
@@ -345,7 +345,7 @@ class Families(RuleBasedStateMachine):
 
     def _principal(self, pair: Pair) -> Principal | None:
         try:
-            return authenticate(f"Bearer {pair.access}", VERIFIERS)
+            return authenticate(f"Bearer {pair.access}", ACCESS_TOKEN_VERIFIERS)
         except Unauthenticated:
             return None
 

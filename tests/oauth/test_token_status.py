@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from oauth import principal
-from oauth.credentials import VERIFIERS
+from oauth.credentials import ACCESS_TOKEN_VERIFIERS
 from oauth.grants import token_status
 from oauth.models import AccessToken, Authorization, Client
 from oauth.principal import Unauthenticated
@@ -40,7 +40,7 @@ WAYS: dict[str, Callable[[Grant], object]] = {
 
 def is_let_in(token: AccessToken) -> bool:
     try:
-        VERIFIERS[principal.ACCESS_TOKEN].recheck(token.pk)
+        ACCESS_TOKEN_VERIFIERS[principal.ACCESS_TOKEN].recheck(token.pk)
     except Unauthenticated:
         return False
     return True
@@ -76,7 +76,7 @@ def test_the_scope_is_the_one_that_the_gate_goes_by(grant: Grant) -> None:
     assert status is not None
     assert (
         str(status.scope)
-        == str(VERIFIERS[principal.ACCESS_TOKEN].recheck(token.pk).scope)
+        == str(ACCESS_TOKEN_VERIFIERS[principal.ACCESS_TOKEN].recheck(token.pk).scope)
         == "docs:read"
     )
 

@@ -236,7 +236,7 @@ def test_a_row_that_cannot_be_written_is_reported_on_the_stream_with_a_number_to
     def full(*_given: object) -> None:
         raise OSError("disk full at /var/lib/secret")
 
-    monkeypatch.setattr(record, "ended_execution", full)
+    monkeypatch.setattr(record, "store_ended_call", full)
     wire = stream_call(mcp, "count_up", {"to": 1}, TOKEN)
     response = wire.reply.events[-1]
     assert response["id"] == 9

@@ -10,7 +10,7 @@ from django.db import connection
 
 from foundation import limits
 from oauth import principal
-from oauth.credentials import VERIFIERS
+from oauth.credentials import ACCESS_TOKEN_VERIFIERS
 from oauth.models import AccessToken
 from tests.drivers import many_tenants, query_plans
 from tests.drivers.fake_vendors import help_desk, site
@@ -58,7 +58,7 @@ def hot(grant: Grant, settings: Any) -> list[Statement]:
         help_desk.connect(grant)
         query_plans.gather_statistics()
         with record_statements() as received:
-            VERIFIERS[principal.ACCESS_TOKEN].recheck(token_id)
+            ACCESS_TOKEN_VERIFIERS[principal.ACCESS_TOKEN].recheck(token_id)
             assert client.tool_names()
             assert client.call("desk.get_ticket", meta={"bound_email": customer.email}).facts
             assert client.call("desk.open_ticket", meta={"bound_end_user_id": customer.pk}).facts

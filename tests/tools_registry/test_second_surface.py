@@ -12,9 +12,9 @@ from django.test import Client
 
 from audit.models import ActionExecution
 from foundation import ids
-from halo_mcp import surfaces
+from halo_mcp import mounts
 from halo_mcp.asgi import Application
-from halo_mcp.surfaces import SURFACES
+from halo_mcp.mounts import SURFACES
 from mcp_protocol import errors
 from mcp_protocol.revisions import REVISIONS
 from oauth import credentials
@@ -44,7 +44,7 @@ def read(_context: ToolContext, _arguments: Arguments) -> Facts:
 
 
 def surface(grant: Grant) -> McpSurface:
-    access = credentials.VERIFIERS["halo_at_"]
+    access = credentials.ACCESS_TOKEN_VERIFIERS["halo_at_"]
     token = grant.token("setup:read")
 
     def verify(checksum: str) -> Principal:
@@ -57,7 +57,7 @@ def surface(grant: Grant) -> McpSurface:
         name="tiny",
         credentials={"tiny_": Verifier(verify, access.recheck, access.recheck_grant)},
         catalogue=Catalogue(lambda: [ToolsetSource([TINY, READS])]),
-        layers={name: gate.LAYERS[name] for name in ("destructive", "scope")},
+        layers={name: gate.DEFAULT_LAYERS[name] for name in ("destructive", "scope")},
         codes=replace(
             errors.HALO,
             unauthorized=-31901,
@@ -115,8 +115,8 @@ def test_a_surface_of_one_host_shares_its_path_with_that_of_every_other(
 ) -> None:
     settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, ".tiny.example"]
     with application() as endpoint:
-        mounts = {**SURFACES, ("*.tiny.example", "/api/mcp"): surface(grant)}
-        mcp = McpClient(KEY).with_transport(app_transport(Application(endpoint, mounts)))
+        mounted = {**SURFACES, ("*.tiny.example", "/api/mcp"): surface(grant)}
+        mcp = McpClient(KEY).with_transport(app_transport(Application(endpoint, mounted)))
         there = replace(mcp, headers={"Host": "acme.Tiny.example:8000"})
         assert there.call("double", {"n": 2}).facts == {"doubled": 4}
         assert mcp.call("double", {"n": 2}).status == 401
@@ -127,8 +127,8 @@ def test_a_surface_of_one_host_behind_wsgi_is_not_found_at_another(
     grant: Grant, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.ALLOWED_HOSTS = ["acme.tiny.example", "other.example"]
-    mounts = {("*.tiny.example", "/api/mcp"): surface(grant)}
-    monkeypatch.setattr("halo_mcp.surfaces.SURFACES", mounts)
+    mounted = {("*.tiny.example", "/api/mcp"): surface(grant)}
+    monkeypatch.setattr("halo_mcp.mounts.SURFACES", mounted)
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     statuses = [
         Client()
@@ -158,8 +158,8 @@ def test_a_surface_of_one_host_behind_wsgi_is_not_found_at_another(
 )
 def test_a_host_is_compared_without_its_port_and_case(host: str, name: str) -> None:
     own, for_any = replace(WORKSPACE_SURFACE, name="own"), replace(WORKSPACE_SURFACE, name="any")
-    mounts = {("", "/x"): for_any, ("a.example", "/x"): own}
-    found = surfaces.find(mounts, host, "/x")
+    mounted = {("", "/x"): for_any, ("a.example", "/x"): own}
+    found = mounts.find(mounted, host, "/x")
     assert found is not None
     assert found.name == name
-    assert surfaces.find(mounts, host, "/x/") is None
+    assert mounts.find(mounted, host, "/x/") is None

@@ -41,4 +41,4 @@ def record_refusal(
         detail=error.limit if isinstance(error, RateLimitError) else error.message,
         duration_us=elapsed,
     )
-    record.execution(request.principal, call)
+    record.insert_call(request.principal, call)

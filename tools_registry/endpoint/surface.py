@@ -75,7 +75,7 @@ def _descriptor() -> JsonObject:
 WORKSPACE_SURFACE: Final = McpSurface(
     name=WORKSPACE_NAME,
     credentials={
-        principal.ACCESS_TOKEN: credentials.VERIFIERS[principal.ACCESS_TOKEN],
+        principal.ACCESS_TOKEN: credentials.ACCESS_TOKEN_VERIFIERS[principal.ACCESS_TOKEN],
         mcp_tokens.PREFIX: mcp_tokens.verifier(MCP_PATH),
     },
     catalogue=registry.WORKSPACE_CATALOGUE,

@@ -303,7 +303,7 @@ def run_recorded(call: PreparedCall, channel: Channel = SILENCE) -> tuple[UUID, 
             return _run_change(call, channel)
         call, outcome, _ = _attempt_call(call, channel)
         who = call.invocation.actor or call.principal
-        return record.ended_execution(who, _execution(call, outcome)), outcome
+        return record.store_ended_call(who, _execution(call, outcome)), outcome
 
 
 def _find_upstream(call: PreparedCall) -> Upstream | None:
@@ -537,7 +537,7 @@ def _end(
 ) -> FinalOutcome:
     """Record how a call has ended that could not be prepared."""
     who = invocation.principal
-    record.execution(
+    record.insert_call(
         invocation.actor or who, _describe_call(invocation, who, subject, customer, outcome)
     )
     return outcome
@@ -545,7 +545,7 @@ def _end(
 
 def _record(call: PreparedCall, outcome: Outcome | None = None) -> UUID:
     """Write the audit row of a call: with its outcome, or as started."""
-    return record.execution(call.invocation.actor or call.principal, _execution(call, outcome))
+    return record.insert_call(call.invocation.actor or call.principal, _execution(call, outcome))
 
 
 def _execution(call: PreparedCall, outcome: Outcome | None) -> Execution:

@@ -2,7 +2,8 @@
 
 The list, the call, the consent page, the console and the audit row all read the same `Decision`,
 so the list never advertises what a call would refuse. Nothing is cached: the switches are read
-with every request.
+with every request. What depends on the arguments of a call is checked after the gate
+(`tools_registry/pipeline/calls.py`).
 """
 
 from collections.abc import Callable, Mapping
@@ -122,9 +123,9 @@ def decide_approved(
 ) -> Decision:
     """Ask every layer again, for a tool that is run to execute an approved request.
 
-    Only this function allows what a layer in `surface.approvable` refuses, and
-    `approvals.decisions` alone makes the approval. The other layers are asked about the tool that
-    made the request as well as about the one that runs.
+    Only this function allows what a layer in `surface.approvable` refuses. The approval is made by
+    `approvals.execution.prepare` alone, of a request that `approvals.decisions` has claimed. The
+    other layers are asked about the tool that made the request as well as about the one that runs.
     """
     decision = _check_approval(tool, approval)
     if not decision.allowed:
@@ -258,8 +259,10 @@ def _state_of(
     return Integration(actions_on, connected, frozenset(actions), caps)
 
 
-# Every layer by its name, in the order in which they are asked.
-LAYERS: Final[Layers] = {
+# The layers of a surface that names no others (`Surface.layers`), in the order in which they are
+# asked. Projects have a layer of their own (`gateway/source.py`), and so has the HR endpoint
+# (`people/mcp/surface.py`).
+DEFAULT_LAYERS: Final[Layers] = {
     "flag": _flag,
     "destructive": _destructive,
     "connection": _connection,
@@ -268,4 +271,4 @@ LAYERS: Final[Layers] = {
     "scope": _scope,
 }
 # For a surface on which nothing can be changed.
-READ_ONLY_LAYERS: Final[Layers] = {"flag": _flag, "read_only": _changes, **LAYERS}
+READ_ONLY_LAYERS: Final[Layers] = {"flag": _flag, "read_only": _changes, **DEFAULT_LAYERS}

@@ -53,7 +53,7 @@ class Surface:
     name: str
     credentials: Verifiers
     catalogue: Catalogue
-    layers: Layers = field(default_factory=lambda: gate.LAYERS)
+    layers: Layers = field(default_factory=lambda: gate.DEFAULT_LAYERS)
     approvable: frozenset[str] = frozenset({"destructive"})
     review: Review | None = None
     recorded: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] | None = None

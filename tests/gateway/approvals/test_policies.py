@@ -118,7 +118,7 @@ def test_the_first_rule_that_matches_decides_about_a_call(project: ReviewedProje
 def test_a_stored_rule_that_cannot_be_read_denies_what_it_names(project: ReviewedProject) -> None:
     project.rule("create_*", "allow", ("amount", "~", 1))
     assert project.call().error["message"] == "Denied by policy"
-    assert policies.decide("prj_unknown", READ, {}, is_read=True).effect == "deny"
+    assert policies.read("prj_unknown").decide(READ, {}, is_read=True).effect == "deny"
 
 
 def page(project: ReviewedProject, rest: str = "") -> str:

@@ -163,7 +163,7 @@ def _record(request: MethodRequest, task: CallTask) -> None:
         outcome=Outcome.SUCCESS,
         detail=task.note,
     )
-    record.execution(request.principal, call)
+    record.insert_call(request.principal, call)
 
 
 def _key(task: CallTask) -> Key:

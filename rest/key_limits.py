@@ -1,4 +1,4 @@
-"""What is done with the key of a request: its rate limit, and the refusal of an unknown one."""
+"""Rate limits of the keys of REST APIs, and the refusal of a key."""
 
 import math
 import time
