@@ -84,7 +84,7 @@ NOT_TRIED = {
         path for path in PATHS if path.startswith(("signin", "signout", "account/"))
     },
     "settings, which are named and left": {
-        *("agent-keys", "agent-keys/<uuid:key_id>/revoke", "api-keys"),
+        *("agent-keys", "agent-keys/<uuid:key_id>/revoke", "api-keys", "members/undo"),
         *("api-keys/<uuid:key_id>/revoke", "server-keys/<uuid:key_id>/revoke", "projects"),
         *("connections/tokens", "connections/tokens/<uuid:token_id>/revoke"),
         *("projects-tokens", "projects-tokens/<uuid:token_id>/revoke", "projects/new"),
