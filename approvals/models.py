@@ -34,9 +34,11 @@ def default_expiry() -> datetime:
 
 
 class ApprovalRequest(models.Model):
-    """A call that was requested, and that an admin has to approve before it runs.
+    """A call that was requested, and that a person has to approve before it runs.
 
-    The requested call never changes: an admin approves what is written here. The requester is text,
+    Who may decide depends on the surface (`approvals.surface_rules`): for a project the approvers
+    of the rule that demanded the approval, or the owner if it names none; otherwise an admin. The
+    requested call never changes: what is written here is what is approved. The requester is text,
     as in the audit log, so that the row outlives the user. `tool` is what an approval runs, on
     `surface`; `requested_with` is the tool that made the request.
     """

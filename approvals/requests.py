@@ -1,4 +1,4 @@
-"""Stores requests for approval: the request of a tool becomes a row that an admin decides."""
+"""Stores requests for approval: the request of a tool becomes a row that a person decides."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -416,7 +416,7 @@ def _create(row: Mapping[str, Any]) -> ApprovalRequest:
             _require_room(row)
             return ApprovalRequest.objects.create(**row)
     except IntegrityError:
-        # A concurrent call of the same connection was first; an admin may have decided already.
+        # A concurrent call of the same connection was first; it may have been decided already.
         return _requester_rows(row).filter(digest=row["digest"]).latest("pk")
 
 
