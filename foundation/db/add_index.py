@@ -24,6 +24,8 @@ class AddIndexOnline(AddIndex):
         to_state: ProjectState,
     ) -> None:
         if schema_editor.connection.vendor != "postgresql":
+            name = schema_editor.quote_name(self.index.name)
+            schema_editor.execute(f"DROP INDEX IF EXISTS {name}")
             super().database_forwards(app_label, schema_editor, from_state, to_state)
             return
         model = to_state.apps.get_model(app_label, self.model_name)

@@ -52,9 +52,6 @@ MAX_REASON_LENGTH: Final = 300
 MAX_ECHO_LENGTH: Final = 60
 # Errors that one answer names.
 MAX_EXPLAINED: Final = 10
-# The choices that the message of the validator lists, and those that ours does.
-MAX_SHORT_ENUM: Final = 3
-MAX_ENUM: Final = 30
 
 
 class ResultTooLarge(ToolFailure):
@@ -219,12 +216,6 @@ def _message(schema: Schema, problem: Any) -> str:
     message = _name_choices(problem) or str(problem.message)
     if isinstance(problem.kind, ErrorKind.Required | ErrorKind.AdditionalProperties):
         return message  # names members, and no value
-    options = getattr(problem.kind, "options", ())
-    if MAX_SHORT_ENUM < len(options) <= MAX_ENUM:
-        # The validator's own message has the first of them only.
-        message = (
-            f"{dumps(problem.instance).decode()} is not one of {dumps(options).decode()[1:-1]}"
-        )
     if not has_secret_at(schema, list(problem.instance_path), problem.instance):
         return message
     value = dumps(problem.instance).decode()
@@ -236,7 +227,7 @@ def _name_choices(problem: Any) -> str:
     if not isinstance(problem.kind, ErrorKind.Enum) or not isinstance(problem.instance, str):
         return ""
     choices = [one for one in problem.kind.options if isinstance(one, str)]
-    if len(choices) < len(problem.kind.options):
+    if not choices:
         return ""
     shown = find_nearest_values(problem.instance, choices)
     among = " (the nearest)" if len(shown) < len(choices) else ""
