@@ -204,10 +204,16 @@ def acts(connection_id: UUID) -> list[tuple[str, str]]:
 
 def test_somebody_elses_connection_looks_like_none_at_all(browser: Browser) -> None:
     theirs = grants.make_grant(HELD)
-    for there, nowhere in zip(acts(theirs.authorization.pk), acts(uuid7()), strict=True):
+    ids = (theirs.authorization.pk, uuid7())
+    for there, nowhere in zip(*map(acts, ids), strict=True):
         answers = [_send(browser, *act) for act in (there, nowhere)]
         assert [answer.status_code for answer in answers] == [404, 404]
-        assert cast.remove_tokens(answers[0]) == cast.remove_tokens(answers[1])
+        # The page has its own address, to come back with another account.
+        pages = [
+            cast.remove_tokens(answer).replace(str(one).encode(), b"")
+            for answer, one in zip(answers, ids, strict=True)
+        ]
+        assert pages[0] == pages[1]
         assert {*answers[0].headers.items()} == {*answers[1].headers.items()}
     assert (cast.scope_of(theirs), cast.is_over(theirs), events()) == (HELD, False, [])
 
