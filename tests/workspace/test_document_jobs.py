@@ -129,7 +129,7 @@ def test_an_import_and_a_source_of_an_organization_do_not_run_together(
 
 
 def taking(seconds: float) -> Any:
-    """A clock on which each reading takes so long. Other modules, and their threads, keep theirs."""
+    """A clock of reading times on which each takes so long. Threads of others keep their own."""
     clock = count(step=seconds)
     return patch("workspace.reading_budget.time", SimpleNamespace(monotonic=lambda: next(clock)))
 
