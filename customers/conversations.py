@@ -99,7 +99,7 @@ def upsert(organization_id: UUID, sent: Transcript) -> StoredConversation:
         raise InvalidField("offset", reason)
     times = _message_times(conversation, sent)
     if is_new:
-        conversation.started_at = sent.started_at or min(times, default=conversation.started_at)
+        conversation.started_at = sent.started_at or _find_start(conversation, sent, times)
     ignored = [] if is_new else _set_start(conversation, sent, times)
     _set_details(conversation, sent)
     _set_customer(conversation, sent)
@@ -132,6 +132,17 @@ def _message_times(conversation: Conversation, sent: Transcript) -> list[datetim
         one.at or known.get(position, now)
         for position, one in enumerate(sent.messages, start=first)
     ]
+
+
+def _find_start(
+    conversation: Conversation, sent: Transcript, times: Sequence[datetime]
+) -> datetime:
+    """Returns the earliest time that is known of a new conversation.
+
+    Messages without a time have that of arrival, which is after a conversation that has ended.
+    """
+    known = [*times, *([sent.ended_at] if sent.ended_at else [])]
+    return min(known, default=conversation.started_at)
 
 
 def _set_start(

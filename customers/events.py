@@ -87,7 +87,7 @@ def _record(organization_id: UUID, batch: Sequence[NewEvent]) -> StoredEvents:
     known = _places_of_known(organization_id, rows)
     new = [row for place, row in enumerate(rows) if place not in known]
     Event.objects.bulk_create(new)
-    _note_seen(locked, rows)
+    _note_seen(locked, new)
     ignored = [IgnoredField(f"events[{place}]", KNOWN) for place in known]
     return StoredEvents(len(new), ignored)
 

@@ -188,7 +188,11 @@ def _capture_lead(caller: SdkCaller, sent: Sent) -> Sent:
 
 
 def _lead_fields(typed: Traits, sent: Sent) -> Sent:
-    columns = {name: sent.get(name, str(value)) for name, value in typed.columns.items()}
+    # What is sent under the name of another product is stored as text, unless it is empty.
+    columns = {
+        name: sent.get(name, None if value in {None, ""} else str(value))
+        for name, value in typed.columns.items()
+    }
     fields = {
         name: value
         for name, value in {**columns, **typed.custom}.items()

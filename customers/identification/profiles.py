@@ -150,11 +150,9 @@ def lock_customers(organization_id: UUID, external_ids: Iterable[str]) -> dict[s
     # An erasure may hide a customer who was just found: then another one is added.
     for _ in range(MAX_ATTEMPTS):
         _add_missing(organization_id, wanted, known=_ids(organization_id, wanted))
-        locked = {
-            customer.external_id: customer
-            for part in _parts(wanted)
-            for customer in rows.filter(has_external_id(part))
-        }
+        # In one statement: by parts, two requests could lock the same rows in different orders.
+        found = rows.filter(has_external_id(wanted))
+        locked = {customer.external_id: customer for customer in found}
         if len(locked) == len(wanted):
             break
     return locked
@@ -221,9 +219,8 @@ def _adopt(organization_id: UUID, profiles: Iterable[Profile]) -> None:
             wanted[email_key(email)].append(external_id)
     rows = access.customers(Access(organization_id)).select_for_update().order_by("pk")
     same: dict[str, list[Customer]] = defaultdict(list)
-    for part in _parts(list(wanted)):
-        for customer in rows.filter(email_key__in=part, external_id=""):
-            same[customer.email_key].append(customer)
+    for customer in rows.filter(email_key__in=list(wanted), external_id=""):
+        same[customer.email_key].append(customer)
     adopted = [
         having[0] for key, having in same.items() if len(having) == 1 and len(wanted[key]) == 1
     ]

@@ -148,9 +148,13 @@ def _translate_value(
 def _join_names(sent: Mapping[str, Any], read: Reader, result: TranslatedTraits) -> None:
     first = next((name for name in FIRST_NAMES if name in sent), "")
     last = next((name for name in LAST_NAMES if name in sent), "")
-    result.names |= {name for name in (*FIRST_NAMES, *LAST_NAMES) if name in sent}
-    if not (first or last):
+    every = [name for name in (*FIRST_NAMES, *LAST_NAMES) if name in sent]
+    result.names |= {*every}
+    if not every:
         return
+    for other in every:
+        if other not in {first, last}:
+            result.ignore(other, f"{first if other in FIRST_NAMES else last} is sent too.")
     if "name" in sent or "name" in result.values:
         for one in filter(None, (first, last)):
             result.ignore(one, "name is sent too.")
@@ -163,7 +167,8 @@ def _join_names(sent: Mapping[str, Any], read: Reader, result: TranslatedTraits)
             texts = [read(part) for part in parts]
             result.values["name"] = read(" ".join(filter(None, texts)))
         except InvalidValue as refused:
-            result.ignore(first, f"It is read as a part of name. {refused}")
+            for one in filter(None, (first, last)):
+                result.ignore(one, f"It is read as a part of name. {refused}")
 
 
 def _read_company(sent: Mapping[str, Any], result: TranslatedTraits) -> None:

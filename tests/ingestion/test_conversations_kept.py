@@ -111,6 +111,13 @@ def test_a_message_that_is_sent_again_without_a_time_keeps_its_own(app: App) -> 
     assert ConversationMessage.objects.get().at == at
 
 
+def test_a_conversation_that_is_sent_after_its_end_needs_no_other_time(app: App) -> None:
+    ended = days_ago(1)
+    assert write(app, "Hello", ended_at=ended.isoformat()).status == 200
+    conversation = Conversation.objects.get()
+    assert (conversation.started_at, conversation.ended_at) == (ended, ended)
+
+
 def test_a_conversation_does_not_end_before_it_starts(app: App) -> None:
     refused = write(app, started_at=days_ago(1).isoformat(), ended_at=days_ago(2).isoformat())
     assert refused.refusal == (400, "ended_at")

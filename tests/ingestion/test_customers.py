@@ -5,10 +5,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from customers import tasks
-from customers.identification import leads
+from customers.identification import leads, profiles
 from customers.identification.traits import MANAGED_OF_COMPANIES, MANAGED_OF_CUSTOMERS
 from tests.ingestion import app as own_app
 from tests.ingestion.app import App
@@ -336,3 +337,11 @@ def test_seen_means_now(app: App) -> None:
     seen = Customer.objects.get().last_seen
     assert seen is not None
     assert timezone.now() - seen < timedelta(minutes=1)
+
+
+def test_many_customers_are_locked_in_the_order_of_their_keys(app: App) -> None:
+    named = [f"u{one}" for one in range(profiles.MAX_UPDATES)]
+    with transaction.atomic():
+        locked = profiles.lock_customers(app.organization.pk, named)
+    in_order = Customer.objects.order_by("pk").values_list("pk", flat=True)
+    assert [customer.pk for customer in locked.values()] == list(in_order)

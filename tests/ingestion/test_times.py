@@ -226,11 +226,11 @@ def test_late_messages_do_not_make_a_customer_seen_later_or_first_today(app: App
 
 
 def test_known_events_do_not_change_when_a_customer_was_seen(app: App) -> None:
-    event = {"event_type": "a", "id": "e", "user_id": "1", "at": days_ago(5).isoformat()}
-    for _ in range(2):
-        app.server().post("events", {"events": [event]})
-    seen = Customer.objects.get().last_seen
-    assert seen == Event.objects.get().at
+    event = {"event_type": "a", "id": "e", "user_id": "1"}
+    for times in ({"at": days_ago(5).isoformat()}, {}, {"at": days_ago(9).isoformat()}):
+        app.server().post("events", {"events": [event | times]})
+    customer, at = Customer.objects.get(), Event.objects.get().at
+    assert (customer.first_seen, customer.last_seen) == (at, at)
 
 
 def test_a_customer_who_wrote_in_a_chat_was_seen_then(app: App) -> None:

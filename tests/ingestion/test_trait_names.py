@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.ingestion.app import App
-from workspace.models import Company, Customer, Ticket
+from workspace.models import Company, Customer, Lead, Ticket
 
 SIGNED_UP = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
 
@@ -90,6 +90,8 @@ def test_a_trait_under_its_own_name_counts(app: App) -> None:
     [
         ({"lastName": "Lovelace"}, "traits.lastName"),
         ({"firstName": {"a": 1}}, "traits.firstName"),
+        ({"firstName": {"a": 1}, "lastName": "Lovelace"}, "traits.lastName"),
+        ({"firstName": {"a": 1}, "first_name": "Ada"}, "traits.first_name"),
         ({"createdAt": "yesterday"}, "traits.createdAt"),
         ({"created_at": 0}, "traits.created_at"),
         ({"created_at": 10**14}, "traits.created_at"),
@@ -159,3 +161,9 @@ def test_a_ticket_says_whose_it_is_and_keeps_the_address(app: App) -> None:
         assert fields == ([] if customer_id else ["email"])
         metadata = Ticket.objects.get(pk=written["ticket_id"]).metadata
         assert metadata.get("email") == kept
+
+
+def test_a_lead_has_no_fields_that_were_sent_empty_under_other_names(app: App) -> None:
+    traits = {"email": "ada@example.com", "createdAt": None, "avatarUrl": None, "phone": "1"}
+    assert app.server().post("identify", {"traits": traits}).status == 200
+    assert Lead.objects.get().fields == {"phone": "1"}
