@@ -182,6 +182,29 @@ def test_counts_pages_and_filters_of_absences_leave_sickness_out(
         assert not page["pagination"]["has_more"]
 
 
+def test_an_absence_that_is_not_answered_is_refused_as_an_unknown_one(
+    office: Office, mcp: McpClient, settings: Any
+) -> None:
+    settings.HALO_HR_WRITE_MODE = "enabled"
+    person = office.person(manager=office.person())
+    sick = office.category("Sick", is_sickness=True)
+    row = office.leave_of(person, SICK_DAY, SICK_DAY, category=sick)
+    assert row.status == AbsenceStatus.PENDING
+    for call in (
+        lambda key: mcp.call("get_time_off", {"time_off_id": key}),
+        lambda key: prepare(mcp, "cancelTimeOff", time_off_id=key),
+        lambda key: prepare(
+            mcp, "updateTimeOff", {"category_id": office.leave.pk}, time_off_id=key
+        ),
+    ):
+        hidden, unknown = failure(call(row.pk)), failure(call("time_off_unknown"))
+        hidden["message"] = hidden["message"].replace(row.pk, "time_off_unknown")
+        assert hidden.keys() == unknown.keys()
+        for name in ("reason", "field", "message"):
+            assert hidden.get(name) == unknown.get(name)
+        assert unknown["reason"] == "not_found"
+
+
 def test_the_ledger_has_no_entries_of_sickness(office: Office, mcp: McpClient) -> None:
     person = office.person()
     sick = office.category("Sick", is_sickness=True, consumes_balance=True)
