@@ -110,11 +110,17 @@ def find_holidays_of(people: Sequence[Person], start: date, end: date) -> Mappin
     }
 
 
-def find_calendar_id(person: Person, day: date) -> str | None:
-    """Returns the calendar that a person has on a day; None if the organization has no default."""
-    default = find_default(person.organization_id)
-    periods = _list_periods([person], default.pk if default else None)
-    return _find_period(periods[person.pk], day).calendar_id
+def find_periods_of(people: Sequence[Person]) -> Mapping[str, Sequence[HolidayPeriod]]:
+    """Returns which calendar each of the people has from which day on, by their ids."""
+    if not people:
+        return {}
+    default = find_default(people[0].organization_id)
+    return _list_periods(people, default.pk if default else None)
+
+
+def find_calendar_id(periods: Sequence[HolidayPeriod], day: date) -> str | None:
+    """Returns the calendar of a day; None if the organization has no default."""
+    return _find_period(periods, day).calendar_id
 
 
 def list_holidays(calendar: HolidayCalendar) -> QuerySet[PublicHoliday]:
@@ -154,7 +160,7 @@ def _list_periods(
     return found
 
 
-def _find_period(periods: list[HolidayPeriod], day: date) -> HolidayPeriod:
+def _find_period(periods: Sequence[HolidayPeriod], day: date) -> HolidayPeriod:
     return next(one for one in reversed(periods) if one.starts_on <= day)
 
 

@@ -30,7 +30,7 @@ class OperationArguments(TypedDict, total=False):
 
     pathParams: Annotated[Mapping[str, str], Keywords(additionalProperties={**TEXT, **KEY})]
     query: Annotated[
-        Mapping[str, Any], Keywords(additionalProperties={"type": ["string", "integer", "boolean"]})
+        Mapping[str, Any], Keywords(additionalProperties={"type": ["string", "number", "boolean"]})
     ]
 
 

@@ -113,7 +113,7 @@ def _search_hint(state: str, counts: Mapping[str, Any]) -> str | None:
     """What a list of people leaves out; None if it has everybody who matches."""
     numbers = {one: counts[one.value] for one in EmploymentState}
     if not any(numbers.values()):
-        return "Nobody matches all of this. Send fewer words, or only the beginning of a name."
+        return "No person matches all of this. Send fewer words, or only the beginning of a name."
     others = [
         f"{number} {one.label.lower()}"
         for one, number in numbers.items()

@@ -1,8 +1,8 @@
 """What keeps the words that people are found by true to their columns.
 
 `people_person.search_text` has the words, as `people.search_words` makes them; triggers copy each to
-a row of `people_personword`, whose index finds beginnings of words. It is NULL where nobody has
-computed it: in rows of earlier versions, and after an update of a column that does not write it too.
+a row of `people_personword`, whose index finds beginnings of words. It is NULL where it
+has not been computed: in rows of earlier versions, and after an update of a column that does not write it too.
 What is written ends with a checksum of the columns, so that words which are equal to those before
 are known to be written. `people.search_backfill` fills it. Until then the person is found by their
 columns.

@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 import time_machine
+from django.db import connection
+from django.db.models import Q
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from foundation.admin_urls import page_url
-from people import employment, time_off
+from people import employment, recounting, time_off
 from people.models import HolidayCalendar, Person, PublicHoliday, TimeOff
 from tests.drivers.shown_forms import save
 from tests.people.conftest import Office
@@ -174,3 +177,34 @@ def test_a_change_of_the_working_week_counts_what_is_booked_again(
     assert (length(may)[0], length(october)[0]) == (5.0, 3.0)
     said = history(browser, october)
     assert "The length changed from 5 to 3 days: employment changed from 2026-06-01 on." in said
+
+
+def test_requests_of_all_people_are_counted_in_batches(
+    office: Office, berlin: HolidayCalendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [office.leave_of(office.person(), MONDAY, FRIDAY) for _ in range(5)]
+    elsewhere = office.leave_of(
+        office.person(holiday_calendar=office.calendar("Rome")), MONDAY, FRIDAY
+    )
+    office.holiday(WEDNESDAY, berlin)
+    monkeypatch.setattr(recounting, "BATCH", 2)
+    found = recounting.recount_days(office.organization, {berlin.pk}, [WEDNESDAY])
+    assert {one.row.pk: (one.before, one.row.amount_days) for one in found} == {
+        row.pk: (5, 4) for row in rows
+    }
+    assert length(elsewhere)[0] == 5.0
+
+
+def test_requests_that_keep_their_length_cost_no_statements_each(
+    office: Office, berlin: HolidayCalendar
+) -> None:
+    counts = []
+    for _ in range(2):
+        for _number in range(3):
+            office.leave_of(office.person(), MONDAY, FRIDAY)
+        with CaptureQueriesContext(connection) as queries:
+            assert recounting.recount_requests(office.organization, Q()) == []
+            days = [WEDNESDAY]
+            assert recounting.recount_days(office.organization, {berlin.pk}, days) == []
+        counts.append(len(queries))
+    assert counts[0] == counts[1]

@@ -225,15 +225,16 @@ def balances_of_people(call: CheckedCall) -> OperationAnswer:
 
 def _find_allowance(call: CheckedCall) -> TimeOffCategory:
     """The category of a query, else the first one that is taken from an allowance."""
-    rows = access.rows(TimeOffCategory, call.organization_id).filter(consumes_balance=True)
+    conditions = {"consumes_balance": True}
     if call.is_for_ai:
-        rows = rows.filter(is_sickness=False)
+        # A balance of paid sickness tells its days.
+        conditions["is_sickness"] = False
     if "category_id" in call.query:
-        key, is_counted = call.query["category_id"], {"consumes_balance": True}
         found: TimeOffCategory = people_filters.find_referenced_row(
-            TimeOffCategory, call, key, "category_id", **is_counted
+            TimeOffCategory, call, call.query["category_id"], "category_id", **conditions
         )
         return found
+    rows = access.rows(TimeOffCategory, call.organization_id).filter(**conditions)
     first = rows.filter(is_active=True).first()
     if first is None:
         raise field_error(400, "category_id", "No category is taken from an allowance.")

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from foundation.limits import Limit
 from people import seeding
+from people.api.time_off_shapes import STATUSES
 from people.mcp import contract, tools
 from people.models import AbsenceStatus, LedgerEntry, Person, TimeOff
 from tests.drivers.mcp import McpClient
@@ -122,6 +123,86 @@ def test_an_absence_without_an_allowance_is_listed_once_its_category_may_be_name
     moving.is_sickness = True
     moving.save()
     assert mcp.call("list_time_off", {"person_id": person.pk}).facts["data"] == []
+
+
+def test_balances_of_many_people_have_no_sickness_even_if_its_category_is_named(
+    office: Office, mcp: McpClient, program: Program
+) -> None:
+    person = office.person()
+    paid = {"consumes_balance": True, "allowance_days": Decimal(10)}
+    office.leave.position = 1
+    office.leave.save()
+    sick = office.category("Sick", is_sickness=True, is_named_to_ai=True, **paid)
+    office.leave_of(person, SICK_DAY, SICK_DAY, category=sick)
+    query = {"on": "2031-06-01", "category_id": sick.pk}
+    unknown = {**query, "category_id": "toc_unknown"}
+    for call in (
+        lambda given: mcp.call("list_time_off_balances", given),
+        lambda given: mcp.call(
+            "call_api_operation",
+            {"operation_id": "listTimeOffBalances", "args": {"query": given}},
+        ),
+    ):
+        refused, missing = failure(call(query)), failure(call(unknown))
+        assert refused["message"].replace(sick.pk, "toc_unknown") == missing["message"]
+        assert (refused["reason"], refused["field"]) == (missing["reason"], "category_id")
+        # It is not the first one with an allowance either.
+        basis = call({"on": "2031-06-01"}).facts
+        basis = basis.get("answer", basis)["basis"]
+        assert basis["base_allowance"] == 28.0
+    in_rest = program.get("time-off/balances", **query)
+    assert [one["taken"] for one in in_rest.data] == [1.0]
+
+
+def test_counts_pages_and_filters_of_absences_leave_sickness_out(
+    office: Office, mcp: McpClient
+) -> None:
+    person = office.person()
+    sick, cure = office.category("Sick", is_sickness=True), office.category("Cure")
+    shown = office.leave_of(person, date(2031, 3, 3), date(2031, 3, 3))
+    for day, category in ((SICK_DAY, sick), (date(2031, 3, 5), cure)):
+        office.leave_of(person, day, day, category=category)
+    days = {"from": "2031-03-01", "to": "2031-03-31"}
+    found = mcp.call("who_is_out", days).facts
+    assert found["totals"] == {"people": 1, "absences": 1}
+    assert mcp.call("who_is_out", {"from": "2031-03-04"}).facts["totals"] == {
+        "people": 0,
+        "absences": 0,
+    }
+    for query in (
+        *({"status": status} for status in STATUSES),
+        *({"sort": order} for order in ("start_date", "updated_at_desc")),
+        {"person_id": person.pk},
+        {"updated_since": "2000-01-01T00:00:00Z"},
+    ):
+        # No page has a cursor that another absence would follow.
+        page = mcp.call("list_time_off", {**days, **query, "limit": 1}).facts
+        is_other = query.get("status", "approved") not in {"approved", "pending_or_approved"}
+        assert [one["id"] for one in page["data"]] == ([] if is_other else [shown.pk]), query
+        assert not page["pagination"]["has_more"]
+
+
+def test_an_absence_that_is_not_answered_is_refused_as_an_unknown_one(
+    office: Office, mcp: McpClient, settings: Any
+) -> None:
+    settings.HALO_HR_WRITE_MODE = "enabled"
+    person = office.person(manager=office.person())
+    sick = office.category("Sick", is_sickness=True)
+    row = office.leave_of(person, SICK_DAY, SICK_DAY, category=sick)
+    assert row.status == AbsenceStatus.PENDING
+    for call in (
+        lambda key: mcp.call("get_time_off", {"time_off_id": key}),
+        lambda key: prepare(mcp, "cancelTimeOff", time_off_id=key),
+        lambda key: prepare(
+            mcp, "updateTimeOff", {"category_id": office.leave.pk}, time_off_id=key
+        ),
+    ):
+        hidden, unknown = failure(call(row.pk)), failure(call("time_off_unknown"))
+        hidden["message"] = hidden["message"].replace(row.pk, "time_off_unknown")
+        assert hidden.keys() == unknown.keys()
+        for name in ("reason", "field", "message"):
+            assert hidden.get(name) == unknown.get(name)
+        assert unknown["reason"] == "not_found"
 
 
 def test_the_ledger_has_no_entries_of_sickness(office: Office, mcp: McpClient) -> None:
