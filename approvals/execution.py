@@ -74,6 +74,10 @@ REQUESTED_WITH_GONE: Final = "The tool that made this request no longer exists."
 # Refusals that last: the call of the request can never be run again.
 LASTING: Final = frozenset({"document_changed", "request_changed"})
 GRANT_ENDED: Final = "grant_ended"
+SUSPENDED: Final = (
+    "The person who requested this is suspended. It was not executed and waits: approve it again "
+    "once the membership is restored."
+)
 # The columns of a request that is not executed any more.
 RELEASED: Final[Mapping[str, str]] = {"execution_state": "", "decider_address": ""}
 
@@ -266,6 +270,8 @@ def _explain_refusal(row: ApprovalRequest, refused: Outcome) -> NotExecuted:
     message = _message(refused)
     if reason in LASTING:
         return _fail(row, message)
+    if reason == GRANT_ENDED and expiry.is_requester_suspended(row):
+        return NotExecuted(SUSPENDED)
     if reason == GRANT_ENDED and row.status_before == ApprovalStatus.PENDING:
         return NotExecuted(message, {**expiry.LEFT, "decided_by": None, "decided_at": None})
     return NotExecuted(message)

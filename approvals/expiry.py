@@ -73,14 +73,15 @@ def end_with_requesters(rows: QuerySet[ApprovalRequest]) -> int:
     ).distinct():
         of_one = waiting.filter(surface=surface_name, authorization_id=authorization_id)
         row, surface = of_one.first(), surfaces.find(surface_name)
-        if row is None or surface is None or _is_suspended(row):
+        if row is None or surface is None or is_requester_suspended(row):
             continue
         if requesters.find(row, surface) is None:
             ended += _end(of_one, **LEFT)
     return ended
 
 
-def _is_suspended(row: ApprovalRequest) -> bool:
+def is_requester_suspended(row: ApprovalRequest) -> bool:
+    """Returns whether the requester is suspended in the organization; their requests wait."""
     suspended = Membership.objects.filter(
         organization=row.organization_id, suspended_at__isnull=False
     )

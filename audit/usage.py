@@ -1,6 +1,6 @@
 """How a connection is used, read from the audit log; calls write nothing for this."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -133,3 +133,11 @@ def count_failed_second_steps(user_id: str, since: datetime) -> int:
     events = SecurityEvent.objects.filter(kind="second_step_failed", user_id=user_id)
     total: int | None = events.filter(last_at__gte=since).aggregate(n=Sum("count"))["n"]
     return total or 0
+
+
+def has_event_since(
+    kinds: Collection[str], subject: str, organization_id: str, since: datetime
+) -> bool:
+    """Returns whether one of these security events happened to a subject after a time."""
+    events = SecurityEvent.objects.filter(subject=subject, organization_id=organization_id)
+    return events.filter(kind__in=kinds, last_at__gt=since).exists()

@@ -11,6 +11,7 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
+from django.contrib.auth import update_session_auth_hash
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -20,7 +21,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from console.account import second_factors
+from console.account import second_factors, sessions
 from console.members import sign_in_status
 from console.members.member_admin import MemberAdmin
 from workspace import outbox
@@ -134,6 +135,10 @@ class SecondFactorAdmin(ReadOnlyAdmin):
     def _reset(self, request: HttpRequest, person: User) -> None:
         organization_id = sign_in_status.find_organization(person)
         second_factors.remove_all(person)
+        # Who has the lost device, or another session, would be taken for the person.
+        sessions.end_all(person)
+        if person == request.user:
+            update_session_auth_hash(request, person)
         second_factors.record_change(
             request,
             "second_step_removed",

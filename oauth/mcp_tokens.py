@@ -127,8 +127,9 @@ def issue(
 
     Raises NotAMember and TooManyTokens.
     """
-    # Locked, so that of two tokens at a time the second counts the first.
-    memberships = Membership.objects.select_for_update()
+    # Locked, so that of two tokens at a time the second counts the first. Without the organization:
+    # who changes memberships locks it first.
+    memberships = Membership.objects.select_for_update(of=("self",))
     membership = memberships.filter(ACTIVE_MEMBERSHIP, user=user, organization=organization).first()
     if membership is None:
         raise NotAMember

@@ -283,7 +283,8 @@ def keeping_a_super_admin(request: HttpRequest, organization_ids: set[UUID]) -> 
     rows = _super_admins().filter(organization__in=organization_ids)
     with transaction.atomic():
         # Concurrent changes of the same organization's memberships wait here until this commits.
-        rows_to_lock = Organization.objects.select_for_update().order_by("pk")
+        # Not those who refer to the organization with a new row, and have locked a membership.
+        rows_to_lock = Organization.objects.select_for_update(no_key=True).order_by("pk")
         list(rows_to_lock.filter(pk__in=organization_ids))
         before = set(rows.values_list("organization", flat=True))
         yield

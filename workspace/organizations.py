@@ -49,22 +49,25 @@ def join(organization: Organization, user: User, *, role: Role = Role.MEMBER) ->
 def suspend_member(membership: Membership) -> datetime | None:
     """Pauses the role, connections and tokens of a member; returns since when.
 
-    Returns None if they are suspended already.
+    Returns None if they are suspended already, or have another role than was read: who may do it
+    depends on the role.
     """
     now = timezone.now()
-    rows = Membership.objects.filter(pk=membership.pk, suspended_at=None)
+    rows = Membership.objects.filter(pk=membership.pk, role=membership.role, suspended_at=None)
     return now if rows.update(suspended_at=now) else None
 
 
 def restore_member(membership: Membership) -> bool:
-    """Gives a suspended member everything back; returns whether they were suspended."""
-    rows = Membership.objects.filter(pk=membership.pk, suspended_at__isnull=False)
+    """Gives a suspended member with the role that was read everything back; returns whether."""
+    rows = Membership.objects.filter(
+        pk=membership.pk, role=membership.role, suspended_at__isnull=False
+    )
     return bool(rows.update(suspended_at=None))
 
 
 def lock_memberships(organization_id: UUID) -> None:
     """Makes other changes of an organization's memberships wait for the end of the transaction."""
-    list(Organization.objects.select_for_update().filter(pk=organization_id))
+    list(Organization.objects.select_for_update(no_key=True).filter(pk=organization_id))
 
 
 def exchange_role(membership_id: UUID, user: User, *, now: str, role: str) -> Membership | None:

@@ -45,7 +45,7 @@ def adding_factor(request: HttpRequest, user: User, kind: str) -> Iterator[None]
         is_first = not second_factors.has_factor(user)
         yield
         if is_first:
-            _end_all(user)
+            end_all(user)
     if is_first:
         # With a new session key: the cookie of this session may have been stolen.
         update_session_auth_hash(request, user)
@@ -61,6 +61,7 @@ def _lock(request: HttpRequest, user: User) -> None:
         raise SessionOver
 
 
-def _end_all(user: User) -> None:
+def end_all(user: User) -> None:
+    """Ends all sessions of a user with their next requests."""
     User.objects.filter(pk=user.pk).update(session_generation=F("session_generation") + 1)
     user.refresh_from_db(fields=["session_generation"])

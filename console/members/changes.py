@@ -1,7 +1,7 @@
 """Changes of memberships: what each was, its record, and the notice to open streams."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -14,12 +14,15 @@ from workspace.models import Membership, User
 SUSPENDED: Final = "suspended"
 REMOVED: Final = "removed"
 ROLE_GIVEN_UP: Final = "role_given_up"
+# The kinds of security events that `record` writes.
+EVENTS: Final = ("member_suspended", "member_restored", "member_removed", "role_changed")
 IDS: Final = ("by", "membership_id", "user_id", "organization_id")
+OTHERS: Final = ("kind", "role", "was_suspended", "now")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberChange:
-    """A change by `by`: `role` is that of the membership before it.
+    """A change by `by`: `role` and `was_suspended` are those of the membership before it.
 
     `now` is what the change left: the new role, or the time of the suspension.
     """
@@ -30,6 +33,7 @@ class MemberChange:
     user_id: UUID
     organization_id: UUID
     role: str
+    was_suspended: bool
     now: str = ""
 
     @classmethod
@@ -44,16 +48,18 @@ class MemberChange:
             user_id=row.user_id,
             organization_id=row.organization_id,
             role=role or row.role,
+            was_suspended=kind != SUSPENDED and row.suspended_at is not None,
             now=now,
         )
 
     @classmethod
-    def from_json(cls, given: dict[str, str]) -> "MemberChange":
+    def from_json(cls, given: dict[str, Any]) -> "MemberChange":
         ids = {name: UUID(given[name]) for name in IDS}
-        return cls(kind=given["kind"], role=given["role"], now=given["now"], **ids)
+        return cls(**ids, **{name: given[name] for name in OTHERS})
 
-    def as_json(self) -> dict[str, str]:
-        return {name: str(getattr(self, name)) for name in (*IDS, "kind", "role", "now")}
+    def as_json(self) -> dict[str, Any]:
+        ids = {name: str(getattr(self, name)) for name in IDS}
+        return {**ids, **{name: getattr(self, name) for name in OTHERS}}
 
 
 def record(

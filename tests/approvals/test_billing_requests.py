@@ -23,6 +23,7 @@ from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.shared_connection import wait_for_jobs
 from tools_registry.models import ActionToggle, ConnectionState, IntegrationMode
+from workspace import organizations
 
 
 @pytest.fixture
@@ -202,6 +203,18 @@ def test_n05_a_switch_that_is_on_again_lets_it_be_approved(case: RefundCase, gra
     mode_off(grant)
     case.approve()
     billing.connect(grant)
+    assert case.approve().status == "done"
+
+
+def test_n05_a_request_of_a_suspended_member_waits_until_they_are_restored(
+    case: RefundCase, grant: Grant
+) -> None:
+    organizations.suspend_member(grant.membership)
+    row = case.approve()
+    assert (row.status, row.sent_at) == ("pending", None)
+    assert "is suspended. It was not executed and waits" in row.problem
+    assert case.stripe.changes == []
+    organizations.restore_member(grant.membership)
     assert case.approve().status == "done"
 
 

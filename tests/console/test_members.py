@@ -15,6 +15,7 @@ from tests.console import markup
 from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient, send_in_process
 from tests.drivers.shown_forms import FIELD, forms_of
+from workspace import organizations
 from workspace.models import Membership, Organization, Role, User
 
 LIST = "/admin/workspace/membership/"
@@ -216,3 +217,52 @@ def test_an_admin_sets_time_zone_and_currency_and_nothing_else_of_the_platform(
     assert "Three capital letters" in text_of(wrong)
     fields = admin.get(address).context["adminform"].form.fields
     assert {"slug", "suspended_at", "calls_per_minute"}.isdisjoint(fields)
+
+
+def test_a_used_link_does_not_bring_a_role_back_that_somebody_took_away(grant: Grant) -> None:
+    owner = make_admin(grant.organization, "owner", Role.SUPER_ADMIN)
+    second = make_admin(grant.organization, "second", Role.SUPER_ADMIN)
+    own = Membership.objects.get(user__email="owner@example.com")
+    link = undo_link(save(owner, row_url(own), role=Role.MEMBER, gives_up="on", follow=True))
+    owner.post(link)
+    assert Membership.objects.get(pk=own.pk).role == Role.SUPER_ADMIN
+    save(second, row_url(own), role=Role.MEMBER)
+    assert "so it was not undone" in text_of(owner.post(link, follow=True))
+    assert Membership.objects.get(pk=own.pk).role == Role.MEMBER
+
+
+def test_a_used_link_does_not_bring_a_member_back_whom_somebody_else_removed(grant: Grant) -> None:
+    admin, other = make_admin(grant.organization), make_admin(grant.organization, "other")
+    address = row_url(grant.membership, "delete")
+    link = undo_link(admin.post(address, {"post": "yes"}, follow=True))
+    admin.post(link)
+    again = Membership.objects.get(user=grant.user)
+    other.post(row_url(again, "delete"), {"post": "yes"})
+    assert "so it was not undone" in text_of(admin.post(link, follow=True))
+    assert not Membership.objects.filter(user=grant.user).exists()
+
+
+def test_undoing_the_removal_of_a_suspended_member_leaves_them_suspended(grant: Grant) -> None:
+    admin = make_admin(grant.organization)
+    suspend(admin, grant.membership)
+    done = admin.post(row_url(grant.membership, "delete"), {"post": "yes"}, follow=True)
+    link = re.findall(r'href="(/members/undo\?change=[^"]+)"', done.content.decode())[-1]
+    assert "is suspended again" in text_of(admin.get(link))
+    assert "Undone." in text_of(admin.post(link, follow=True))
+    assert Membership.objects.get(user=grant.user).suspended_at is not None
+
+
+def test_an_undo_restores_no_member_whose_role_was_raised_meanwhile(grant: Grant) -> None:
+    owner = make_admin(grant.organization, "owner", Role.SUPER_ADMIN)
+    admin = make_admin(grant.organization)
+    link = undo_link(suspend(admin, grant.membership))
+    save(owner, row_url(grant.membership), role=Role.SUPER_ADMIN)
+    assert "so it was not undone" in text_of(admin.post(link, follow=True))
+    assert Membership.objects.get(pk=grant.membership.pk).suspended_at is not None
+
+
+def test_a_member_whose_role_changed_since_it_was_read_is_not_suspended(grant: Grant) -> None:
+    read = Membership.objects.get(pk=grant.membership.pk)
+    Membership.objects.filter(pk=read.pk).update(role=Role.SUPER_ADMIN)
+    assert organizations.suspend_member(read) is None
+    assert Membership.objects.get(pk=read.pk).suspended_at is None

@@ -114,6 +114,24 @@ def test_an_admin_resets_a_colleague_on_record_and_both_get_a_mail(
     assert visitor.sign_in()["Location"] == "/"
 
 
+def test_a_reset_ends_the_sessions_of_the_person_and_no_others(
+    acme: Organization, user_with_factor: User
+) -> None:
+    open_session, admin = Client(), admin_of(acme)
+    open_session.force_login(user_with_factor)
+    assert open_session.get("/connections").status_code == 200
+    take_off(admin, user_with_factor)
+    assert open_session.get("/connections").status_code == 302
+    assert admin.get(LIST).status_code == 200
+
+
+def test_superusers_who_reset_their_own_stay_signed_in(user_with_factor: User) -> None:
+    User.objects.filter(pk=user_with_factor.pk).update(is_staff=True, is_superuser=True)
+    client = Client()
+    client.force_login(User.objects.get(pk=user_with_factor.pk))
+    assert "was reset for 1 account." in take_off(client, user_with_factor)
+
+
 @pytest.mark.parametrize(
     ("case", "reason"),
     [

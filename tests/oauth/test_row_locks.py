@@ -15,8 +15,12 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from oauth import mcp_tokens
+from oauth.addresses import MCP_PATH
 from oauth.models import AccessToken, Grant, RefreshToken
+from tests.drivers.grants import make_grant
 from tests.drivers.oauth_client import Browser, OAuthClient, assert_refused, tokens_of
+from workspace import organizations
 
 # Not pg_stat_activity, of which a transaction sees one state until it ends.
 WAITING = "SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid"
@@ -96,3 +100,19 @@ def test_a_code_that_another_has_just_exchanged_is_spent(
     answer = while_another_spends(spend, lambda: oauth_client.exchange(code))
     assert assert_refused(answer) == (400, "invalid_grant")
     assert not AccessToken.objects.exists()
+
+
+def test_creating_a_token_does_not_wait_for_changes_of_other_members() -> None:
+    """They lock the organization, then memberships: the other order would be a deadlock."""
+    grant, done = make_grant(), Event()
+
+    def issue() -> Any:
+        user, place = grant.user, grant.organization
+        more = {"name": "t", "address": "", "scope": "docs:read"}
+        return mcp_tokens.issue(user, place, MCP_PATH, days=1, **more)
+
+    with ThreadPoolExecutor(1) as threads, transaction.atomic():
+        organizations.lock_memberships(grant.organization.pk)
+        creating = threads.submit(run_in_a_thread, issue, done)
+        assert done.wait(20)
+    assert creating.result(60).row.user == grant.user
