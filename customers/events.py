@@ -22,6 +22,7 @@ KNOWN: Final = "It is stored already."
 CONTENT: Final = (
     *("event_type", "customer_id", "session_id", "element_selector", "page_url", "metadata"),
 )
+PAGE: Final = "page:"
 # A concurrent request may store one of the ids meanwhile.
 MAX_ATTEMPTS: Final = 3
 
@@ -62,7 +63,7 @@ class StoredEvents:
 
 def page_key(key: str) -> str:
     """Returns the key of an event that a page sent: no page can take the ids of a server."""
-    return f"page:{hashlib.sha256(key.encode()).hexdigest()}" if key else ""
+    return f"{PAGE}{hashlib.sha256(key.encode()).hexdigest()}" if key else ""
 
 
 def record(organization_id: UUID, batch: Sequence[NewEvent]) -> StoredEvents:
@@ -123,14 +124,20 @@ def _places_of_known(organization_id: UUID, rows: Sequence[Event]) -> list[int]:
     for place, row in enumerate(rows):
         first = by_key.setdefault(row.dedupe_key, row) if row.dedupe_key else row
         if first is not row:
-            (known if _content(first) == _content(row) else other).append(place)
+            (known if _is_same(first, row) else other).append(place)
     if other:
         raise KnownEvents(other)
     return known
 
 
-def _content(row: Event) -> list[Any]:
-    return [getattr(row, name) for name in CONTENT]
+def _is_same(first: Event, row: Event) -> bool:
+    """Whether an event with a known id is the one that is stored.
+
+    What a page sent for a visitor, it may send again, with the queue, once the visitor signed in.
+    """
+    was_visitor = first.customer_id is None and row.dedupe_key.startswith(PAGE)
+    names = [name for name in CONTENT if not (was_visitor and name == "customer_id")]
+    return all(getattr(first, name) == getattr(row, name) for name in names)
 
 
 def _note_seen(locked: Mapping[str, Customer], rows: Sequence[Event]) -> None:

@@ -20,6 +20,8 @@ ERASED_NAME: Final = "Erased customer"
 # them: in a text they may mean anything.
 MIN_LENGTH: Final = 6
 NEVER: Final = r"(?!)"
+# Before the names of fields in `trait_times`. An address after a dot is taken for another one.
+FIELDS: Final = ("custom_fields.", "context.")
 
 
 class Redaction:
@@ -50,10 +52,14 @@ class Redaction:
         if isinstance(value, str):
             return ERASED if value.lower() in self._equal else self.text(value)
         if isinstance(value, dict):
-            return {self.json(key): self.json(item) for key, item in value.items()}
+            return {self._key(key): self.json(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.json(item) for item in value]
         return value
+
+    def _key(self, key: Any) -> Any:
+        prefix = next((one for one in FIELDS if isinstance(key, str) and key.startswith(one)), "")
+        return f"{prefix}{self.json(key.removeprefix(prefix))}" if prefix else self.json(key)
 
     def finds(self, value: Any) -> bool:
         """Returns whether a JSON value names the customer."""

@@ -248,6 +248,18 @@ def test_another_event_with_a_known_id_is_refused_and_nothing_is_stored(
     assert Event.objects.get().event_type == "a"
 
 
+def test_a_page_that_sends_again_after_signing_in_loses_no_events(app: App) -> None:
+    visit = {"event_type": "page_view", "id": "e-1", "session_id": "s"}
+    assert app.page().post("events", {"events": [visit]}).status == 200
+    again = app.page("42").post("events", {"events": [visit, visit | {"id": "e-2"}]})
+    assert (again.status, again.json["stored"]) == (200, 1)
+    assert [one["field"] for one in again.json["ignored"]] == ["events[0]"]
+    by_customer = Event.objects.order_by("pk").values_list("customer__external_id", flat=True)
+    assert list(by_customer) == [None, "42"]
+    other = app.page("43").post("events", {"events": [visit | {"id": "e-2"}]})
+    assert other.refusal == (409, "events[0].id")
+
+
 def test_a_page_cannot_take_the_ids_of_a_servers_events(app: App) -> None:
     app.page().post("events", {"events": [{"event_type": "taken", "id": "invoice-1"}]})
     sent = {"events": [{"event_type": "paid", "id": "invoice-1", "user_id": "1"}]}

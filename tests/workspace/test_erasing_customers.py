@@ -51,6 +51,18 @@ def test_nothing_in_the_database_names_an_erased_customer(life: Life) -> None:
     assert rows_with(customer_id) == {"workspace.Erasure", "audit.SecurityEvent"}
 
 
+def test_no_time_of_a_field_of_another_customer_names_an_erased_customer(life: Life) -> None:
+    server = App(life.grant).server()
+    removed, kept = {EMAIL: 1, "seats": 1}, {f"by {EMAIL}": 1}
+    for traits in (removed, dict.fromkeys(removed), kept, {EMAIL: 2}):
+        server.post("identify", {"user_id": "somebody-else", "traits": traits})
+    server.post("companies", {"company_id": "their-company", "traits": removed})
+    erase(life.grant, EMAIL)
+    assert rows_with(EMAIL) == set()
+    other = Customer.objects.get(external_id="somebody-else")
+    assert {f"custom_fields.{name}" for name in other.custom_fields} <= set(other.trait_times)
+
+
 def test_what_the_customer_wrote_is_gone_from_every_table(life: Life) -> None:
     search = "data_search_tickets"
     assert data_tools.answer(life.mcp, search, query=SECRET)["items"]
