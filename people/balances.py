@@ -4,7 +4,7 @@ An allowance is the category's days, by the part of the year in which the person
 the days of their week compared with five. It is rounded to half days.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal
@@ -168,20 +168,15 @@ def list_leave_use(
     """
     year = leave_year(settings_of(category.organization_id), day)
     by_key = {person.pk: person for person in people}
+    ledgers = _list_entries_of(by_key, year)
     # By the people alone: without statistics, SQLite takes the index of the organization or of the
-    # category instead, and reads everybody's rows.
-    entries = LedgerEntry.objects.filter(
-        person__in=by_key, effective_date__range=(year.starts_on, year.ends_on)
-    )
+    # category instead, and reads the rows of all people.
     requests = TimeOff.objects.filter(
         person__in=by_key,
         status__in=BLOCKING,
         start_date__lte=year.ends_on,
         end_date__gte=year.starts_on,
     )
-    ledgers: dict[str, list[LedgerEntry]] = {}
-    for entry in entries.order_by("effective_date", "pk"):
-        ledgers.setdefault(entry.person_id, []).append(entry)
     rows = [row for row in requests if row.category_id == category.pk]
     for row in rows:
         row.person, row.category = by_key[row.person_id], category
@@ -210,6 +205,20 @@ def list_leave_use(
         )
         for key, person in by_key.items()
     ]
+
+
+def _list_entries_of(
+    people: Collection[str], year: LeaveYear
+) -> Mapping[str, Sequence[LedgerEntry]]:
+    """The entries of a leave year in the ledgers of people, by their ids."""
+    # By the people alone, as requests are.
+    entries = LedgerEntry.objects.filter(
+        person__in=people, effective_date__range=(year.starts_on, year.ends_on)
+    )
+    found: dict[str, list[LedgerEntry]] = {}
+    for entry in entries.order_by("effective_date", "pk"):
+        found.setdefault(entry.person_id, []).append(entry)
+    return found
 
 
 def filter_taken_below(

@@ -88,6 +88,11 @@ def _list_absences(call: CheckedCall) -> QuerySet[TimeOff]:
     return disclosure.limit_rows(rows) if call.is_for_ai else rows
 
 
+def _is_answered(call: CheckedCall, category: TimeOffCategory) -> bool:
+    """Whether absences and balances of a category are answered to the caller."""
+    return not call.is_for_ai or disclosure.is_disclosed(category)
+
+
 def list_requests(call: CheckedCall) -> OperationAnswer:
     query = call.query
     rows = _filter_owners(_list_absences(call), call)
@@ -152,7 +157,7 @@ def _names_people(call: CheckedCall) -> bool:
 
 def one(call: CheckedCall) -> OperationAnswer:
     row = access.row(TimeOff, call.organization_id, call.path["time_off_id"], "category")
-    if call.is_for_ai and not disclosure.is_disclosed(row.category):
+    if not _is_answered(call, row.category):
         raise access.RecordNotFound(TimeOff, row.pk)
     return answers.one(time_off_shapes.TimeOffSerializer, row)
 
@@ -225,17 +230,16 @@ def balances_of_people(call: CheckedCall) -> OperationAnswer:
 
 def _find_allowance(call: CheckedCall) -> TimeOffCategory:
     """The category of a query, else the first one that is taken from an allowance."""
-    conditions = {"consumes_balance": True}
-    if call.is_for_ai:
-        # A balance of paid sickness tells its days.
-        conditions["is_sickness"] = False
-    if "category_id" in call.query:
+    if key := call.query.get("category_id"):
         found: TimeOffCategory = people_filters.find_referenced_row(
-            TimeOffCategory, call, call.query["category_id"], "category_id", **conditions
+            TimeOffCategory, call, key, "category_id", consumes_balance=True
         )
+        if not _is_answered(call, found):
+            raise access.ReferenceNotFound(TimeOffCategory, key, "category_id")
         return found
-    rows = access.rows(TimeOffCategory, call.organization_id).filter(**conditions)
-    first = rows.filter(is_active=True).first()
+    rows = access.rows(TimeOffCategory, call.organization_id)
+    counted = rows.filter(consumes_balance=True, is_active=True)
+    first = next((one for one in counted if _is_answered(call, one)), None)
     if first is None:
         raise field_error(400, "category_id", "No category is taken from an allowance.")
     return first
