@@ -54,7 +54,7 @@ class MemberChange:
 
     @classmethod
     def from_json(cls, given: dict[str, Any]) -> "MemberChange":
-        ids = {name: UUID(given[name]) for name in IDS}
+        ids: dict[str, Any] = {name: UUID(given[name]) for name in IDS}
         return cls(**ids, **{name: given[name] for name in OTHERS})
 
     def as_json(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from allauth.mfa.models import Authenticator
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
@@ -63,7 +64,7 @@ def _describe_second_step(person: User) -> Iterator[Any]:
     for row in rows:
         used = time_tag(row.last_used_at) or _("never")
         yield format_html("{}: {} {}", row.get_type_display(), _("last used"), used)
-    address = f"{reverse('admin:mfa_authenticator_changelist')}?q={person.email}"
+    address = f"{reverse('admin:mfa_authenticator_changelist')}?{urlencode({'q': person.email})}"
     yield link(address, _("Reset two-step verification"))
     failures = usage.count_failed_second_steps(str(person.pk), timezone.now() - FAILURES_OF)
     if failures:

@@ -195,6 +195,16 @@ def test_the_page_of_a_person_says_why_they_cannot_sign_in(
     assert "No two-step verification" in read_page()
 
 
+def test_the_page_of_a_person_leads_to_their_second_factors(
+    acme: Organization, user_with_factor: User
+) -> None:
+    User.objects.filter(pk=user_with_factor.pk).update(email="ada%41@acme.example")
+    client = admin_of(acme)
+    page = markup.read(client.get(row_url(user_with_factor)).content)
+    (link,) = (one for one in page.all("a") if one.text == "Reset two-step verification")
+    assert "ada%41@acme.example" in client.get(link.attributes["href"]).content.decode()
+
+
 def test_an_organization_of_others_is_not_named_there(
     acme: Organization, user_with_factor: User
 ) -> None:
