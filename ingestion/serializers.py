@@ -196,7 +196,8 @@ class TranscriptUpsert(StrictSerializer):
     confidence = Percentage(required=False)
     score = Percentage(required=False)
     started_at = Time(
-        required=False, help_text="Set once; if missing, the time of the earliest message."
+        required=False,
+        help_text="Set once; if missing, the earliest time of messages and ended_at.",
     )
     ended_at = Time(required=False)
     sent_at = Time(required=False, help_text=SENT_AT)
