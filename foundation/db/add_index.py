@@ -1,11 +1,13 @@
 """A migration operation that adds an index while rows are written."""
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
-from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from django.db.migrations import AddIndex
 from django.db.migrations.state import ProjectState
+
+if TYPE_CHECKING:
+    from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 
 
 class AddIndexOnline(AddIndex):

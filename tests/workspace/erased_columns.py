@@ -37,6 +37,7 @@ NOT_SEARCHED = {
     },
     "facts about the organization's own people": {
         *("people.ReferenceItem", "people.WorkingPattern", "people.OrgUnit", "people.Person"),
+        "people.PersonWord",
         *("people.EmploymentRecord", "people.Document", "people.CustomField"),
         *("people.CustomFieldValue", "people.TimeOffCategory", "people.PublicHoliday"),
         "people.HolidayCalendar",
