@@ -27,7 +27,7 @@ def test_a_migration_that_is_cut_short_has_not_happened(whole: object) -> None:
     ours = {key: one for key, one in loader.disk_migrations.items() if key[0] in OURS}
     assert {"oauth", "audit", "workspace"} <= {label for label, _ in ours}
     parts = {key: one for key, one in ours.items() if one.atomic is not whole}
-    # An index that is built while rows are written is built anew when its migration is repeated.
+    # An index that is built while rows are written is built again when its migration is repeated.
     repeated = {
         key
         for key, one in parts.items()
