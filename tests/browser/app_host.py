@@ -83,6 +83,10 @@ class AppHost:
         """What a person reads in the app."""
         return self.frame.locator("body").inner_text()
 
+    def wait_for_message(self, method: str) -> None:
+        """Wait until the app has sent a message, which follows what a person did."""
+        chromium.wait_until(self.visitor.page, f"received.some(one => one.method === '{method}')")
+
     def received_messages(self, method: str) -> list[Any]:
         sent: list[Any] = self.visitor.page.evaluate("received")
         return [one for one in sent if one.get("method") == method]

@@ -169,6 +169,7 @@ def test_the_card_shows_what_is_sent_who_decides_and_until_when(browser: Browser
             assert words in host.text
         assert host.frame.locator("button, form, input").count() == 0
         host.frame.get_by_role("link", name="Open the request").click()
+        host.wait_for_message("ui/open-link")
         (opened,) = host.received_messages("ui/open-link")
         assert opened["params"] == {"url": URL}
         assert host.received_messages("tools/call") == []
