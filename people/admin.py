@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from datetime import date
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.db.models import Model, Q, QuerySet
+from django.db import transaction
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -17,7 +18,16 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from foundation.links import link
-from people import access, calendars, days, employment, national_holidays, recounting, time_off
+from people import (
+    access,
+    balances,
+    calendars,
+    days,
+    employment,
+    national_holidays,
+    recounting,
+    time_off,
+)
 from people.changes import RefusedChange
 from people.models import (
     CustomField,
@@ -25,7 +35,9 @@ from people.models import (
     Document,
     EmploymentRecord,
     HolidayCalendar,
+    LeavePolicy,
     LedgerEntry,
+    LengthChange,
     OrgUnit,
     OrgUnitMembership,
     Person,
@@ -40,14 +52,17 @@ from people.models import (
 )
 from people.models.columns import Record
 from people.models.people import EMPLOYMENT_FIELDS
+from people.models.reference import WEEKDAYS
 from people.national_holidays import UnknownRegion
-from people.recounting import RecountedRequest
+from people.working_time import ONE_DAY
 from workspace.administration import access as admin_access
 from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin, ScopedInline
+from workspace.models import Organization, User
 
 TIMES: Final = ("created_at", "updated_at")
 NAMES: Final = ("first_name", "last_name", "preferred_name", "work_email", "staff_id")
 MAX_FILLED_YEARS: Final = 10
+LEAVE_CONDITIONS: Final = ("person", "department", "work_type", "work_place", "years_of_service")
 OF_PERSON: Final = ("person__first_name", "person__last_name", "=person__id")
 
 
@@ -111,25 +126,75 @@ class HrRecordAdmin(ScopedAdmin):
         formset.save_m2m()
 
 
-def log_recounts(
-    page: ScopedAdmin,
-    request: HttpRequest,
-    recounted: Sequence[RecountedRequest],
-    reason: str,
+class CorrectionForm(OneOrganizationForm):
+    """Requires a reason for a change of what holds already."""
+
+    # The column with the day from which a row holds, and whether a new row needs a reason too.
+    holds_from: ClassVar[str]
+    is_for_new_rows: ClassVar[bool] = False
+
+    reason = forms.CharField(
+        label=_("Reason of the correction"),
+        max_length=200,
+        required=False,
+        help_text=_("Needed for what holds already. It is kept in the history."),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        days_from = [given.get(self.holds_from), getattr(self.instance, self.holds_from)]
+        is_asked = self.is_for_new_rows or self.instance.organization_id is not None
+        holds = any(day and day <= timezone.localdate() for day in days_from)
+        if is_asked and holds and self.has_changed() and not given.get("reason"):
+            self.add_error("reason", _("Enter why this is changed for days that have passed."))
+        return given
+
+
+class CorrectedAdmin(ScopedAdmin):
+    """Its history has each value before and after a change, and the reason."""
+
+    def construct_change_message(
+        self,
+        request: HttpRequest,
+        form: Any,
+        formsets: Any,
+        add: bool = False,  # noqa: FBT001, FBT002  Django's signature
+    ) -> Any:
+        if add and not form.cleaned_data.get("reason"):
+            return super().construct_change_message(request, form, formsets, add)
+        parts = [] if add else [_describe_change(form, name) for name in form.changed_data]
+        if reason := form.cleaned_data.get("reason"):
+            parts.append(_("Reason: %s") % reason)
+        return ". ".join(filter(None, parts))
+
+
+def _describe_change(form: Any, name: str) -> str:
+    """What a field of a form was, and what it is."""
+    if name == "reason":
+        return ""
+    field, before = form.fields[name], form.initial.get(name)
+    if isinstance(field, forms.ModelChoiceField) and field.queryset is not None and before:
+        before = field.queryset.filter(pk=before).first()
+    text = _("%(field)s: %(before)s becomes %(after)s")
+    empty = _("nothing")
+    after = form.cleaned_data[name]
+    shown = {
+        key: empty if value in {None, ""} else value
+        for key, value in {"before": before, "after": after}.items()
+    }
+    return text % {"field": field.label, **shown}
+
+
+def recount(
+    page: ScopedAdmin, request: HttpRequest, organization: Organization, reason: str, **scope: Any
 ) -> None:
-    """Puts on the record of each request what its length was, what it is, and why."""
-    for one in recounted:
-        text = _("The length changed from %(before)s to %(after)s days: %(reason)s.")
-        lengths = {"before": float(one.before), "after": float(one.row.amount_days)}
-        values = {**{name: f"{number:g}" for name, number in lengths.items()}, "reason": reason}
-        page.log_change(request, one.row, text % values)
-    if recounted:
-        summary = ngettext(
-            "%d request was counted again and has another length. Its history has both.",
-            "%d requests were counted again and have other lengths. Their histories have both.",
-            len(recounted),
+    """Has requests counted again, and says so if there are any."""
+    user = cast("User", request.user)
+    if recounting.request_recount(organization, reason, user, **scope):
+        text = _(
+            "Requests are counted again. Those with another length will be in “Changed lengths”."
         )
-        page.message_user(request, summary % len(recounted), messages.WARNING)
+        page.message_user(request, text, messages.WARNING)
 
 
 def next_version(row: Model) -> None:
@@ -171,6 +236,9 @@ class CustomValueInline(PersonRows):
 
 @admin.register(Person)
 class PersonAdmin(HrRecordAdmin):
+    """The page of a person also shows the ledger of a leave year, `?leave_day=` or the present."""
+
+    change_form_template = "admin/people/person/change_form.html"
     list_display = ("display", "job_title", "department", "manager", "work_email", "start_date")
     list_filter = ("department", "work_place", "work_type", "organization")
     list_select_related = ("department", "manager")
@@ -187,6 +255,17 @@ class PersonAdmin(HrRecordAdmin):
     def display(self, row: Person) -> str:
         return row.display_name
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **more: Any
+    ) -> HttpResponse:
+        person = context.get("original")
+        permissions = ("people.view_timeoff", "people.view_ledgerentry")
+        reach = admin_access.reach(request.user, *permissions)
+        if person is not None and reach.includes(person.organization_id):
+            found = balances.balance(person, _read_leave_day(request, person))
+            context |= {"balance": found, "day_before": found.year.starts_on - ONE_DAY}
+        return super().render_change_form(request, context, *args, **more)
+
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002  Django's signature
         shown: list[Any] = [(None, {"fields": ("organization", *NAMES, "status")})]
         if obj:
@@ -194,6 +273,15 @@ class PersonAdmin(HrRecordAdmin):
             shown.append((_("Employment"), fields))
             shown.append((_("Dates"), {"fields": TIMES}))
         return shown
+
+
+def _read_leave_day(request: HttpRequest, person: Person) -> date:
+    """A day of the leave year that is shown; today if the address has none."""
+    try:
+        day = date.fromisoformat(request.GET.get("leave_day", ""))
+    except ValueError:
+        return days.today(person.organization)
+    return days.today(person.organization) if days.bounds_message(day) else day
 
 
 def _how_to_change(person: Person) -> str:
@@ -235,20 +323,29 @@ class PersonProfileAdmin(HrRecordAdmin):
 
 
 class RefusingAdmin(ScopedAdmin):
-    """An add form that can be refused by a change made since the form was validated."""
+    """A form that can be refused by a change made since the form was validated."""
 
-    def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: Any = None,
     ) -> HttpResponse:
         try:
-            return super().add_view(request, form_url, extra_context)
+            answer: HttpResponse = super().changeform_view(
+                request, object_id, form_url, extra_context
+            )
         except RefusedChange as refused:
             messages.error(request, refused.message)
             return redirect(request.get_full_path())
+        return answer
 
 
-class EmploymentRecordForm(OneOrganizationForm):
+class EmploymentRecordForm(CorrectionForm):
     """Refuses a second record of a day."""
+
+    holds_from = "effective_from"
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()
@@ -262,8 +359,8 @@ class EmploymentRecordForm(OneOrganizationForm):
 
 
 @admin.register(EmploymentRecord)
-class EmploymentRecordAdmin(RefusingAdmin, ReadOnlyAdmin):
-    """The history of employment. A change is added; nothing is overwritten."""
+class EmploymentRecordAdmin(RefusingAdmin, CorrectedAdmin):
+    """The history of employment. A change is added; what was wrong is corrected, with a reason."""
 
     organization_lookup = "organization"
     form = EmploymentRecordForm
@@ -272,10 +369,33 @@ class EmploymentRecordAdmin(RefusingAdmin, ReadOnlyAdmin):
     list_select_related = ("person", "department", "manager")
     search_fields = (*OF_PERSON, "job_title")
     autocomplete_fields = ("person", "manager")
-    fields = ("person", "effective_from", *EMPLOYMENT_FIELDS)
+    fields = ("person", "effective_from", *EMPLOYMENT_FIELDS, "reason")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return ScopedAdmin.has_add_permission(self, request)
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002  Django's signature
+        return self.fields if obj else self.fields[:-1]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = super().get_readonly_fields(request, obj)
+        return (*fields, "person", "effective_from") if obj else fields
+
+    def get_actions(self, request: HttpRequest) -> Any:  # noqa: ARG002  Django's signature
+        """Records are deleted one at a time: the only one of a person stays."""
+        return {}
+
+    def lock(self, row: Any) -> None:
+        access.lock_row(Person, row.organization_id, row.person_id)
+        super().lock(row)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        may_delete = super().has_delete_permission(request, obj)
+        if obj is None or not may_delete:
+            return may_delete
+        return EmploymentRecord.objects.filter(person=obj.person_id).exclude(pk=obj.pk).exists()
+
+    def delete_model(self, request: HttpRequest, obj: EmploymentRecord) -> None:
+        employment.remove(obj)
+        reason = _("the employment record from %s on was deleted") % obj.effective_from
+        recount(self, request, obj.organization, reason, person=obj.person)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """With `?person=` the form has the person's present employment."""
@@ -288,18 +408,20 @@ class EmploymentRecordAdmin(RefusingAdmin, ReadOnlyAdmin):
             found["effective_from"] = days.today(person.organization, person.work_place)
         return found
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001, ARG002  Django's signature
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
         given = {name: form.cleaned_data[name] for name in EMPLOYMENT_FIELDS}
-        record = employment.add(obj.person, obj.effective_from, **given)
+        record = (
+            employment.correct(obj, **given)
+            if change
+            else employment.add(obj.person, obj.effective_from, **given)
+        )
         obj.pk, obj.organization_id = record.pk, record.organization_id
         later = obj.person.employment_history.filter(effective_from__gt=obj.effective_from)
         if found := later.order_by("effective_from").values_list("effective_from", flat=True):
             text = _("This holds until the next record. Later records are unchanged: %s.")
             messages.warning(request, text % ", ".join(map(str, found)))
-        organization = obj.person.organization
-        recounted = recounting.recount_requests(organization, Q(person=obj.person))
         reason = _("employment changed from %s on") % obj.effective_from
-        log_recounts(self, request, recounted, reason)
+        recount(self, request, obj.person.organization, reason, person=obj.person)
 
 
 class TimeOffForm(OneOrganizationForm):
@@ -389,6 +511,20 @@ class WorkingPatternAdmin(HrRecordAdmin):
     def weekly(self, row: WorkingPattern) -> int:
         return row.weekly_minutes
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The days of a pattern in use do not change: an employment record names another one."""
+        fields = super().get_readonly_fields(request, obj)
+        return (*fields, *WEEKDAYS) if obj and _is_in_use(obj) else fields
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        is_used = obj is not None and _is_in_use(obj)
+        return not is_used and super().has_delete_permission(request, obj)
+
+
+def _is_in_use(pattern: WorkingPattern) -> bool:
+    employed = (Person.objects, EmploymentRecord.objects)
+    return any(rows.filter(working_pattern=pattern).exists() for rows in employed)
+
 
 @admin.register(ReferenceItem)
 class ReferenceItemAdmin(HrRecordAdmin):
@@ -400,11 +536,8 @@ class ReferenceItemAdmin(HrRecordAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
         super().save_model(request, obj, form, change)
         if change and "holiday_calendar" in form.changed_data:
-            there = Q(person__work_place=obj) | Q(person__employment_history__work_place=obj)
-            rows = TimeOff.objects.filter(there).values("pk")
-            recounted = recounting.recount_requests(obj.organization, Q(pk__in=rows))
             reason = _("the holiday calendar of %s was changed") % obj
-            log_recounts(self, request, recounted, reason)
+            recount(self, request, obj.organization, reason, work_place=obj)
 
 
 @admin.register(TimeOffCategory)
@@ -416,10 +549,90 @@ class TimeOffCategoryAdmin(HrRecordAdmin):
     list_filter = ("consumes_balance", "is_active", "organization")
     search_fields = ("name",)
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Days a year that requests were taken from change by a leave policy, from a day on."""
+        fields = super().get_readonly_fields(request, obj)
+        return (*fields, "allowance_days") if obj and self._is_used(obj) else fields
+
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """A category that requests name is switched off instead."""
-        is_used = obj is not None and TimeOff.objects.filter(category=obj).exists()
+        is_used = obj is not None and self._is_used(obj)
         return not is_used and super().has_delete_permission(request, obj)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        super().save_model(request, obj, form, change)
+        if change and "public_holidays" in form.changed_data:
+            reason = _("the public holidays of the category %s count differently") % obj
+            recount(self, request, obj.organization, reason, category=obj)
+
+    def _is_used(self, category: TimeOffCategory) -> bool:
+        return TimeOff.objects.filter(category=category).exists()
+
+
+class LeavePolicyForm(CorrectionForm):
+    """Refuses a second policy for the same people from the same day on."""
+
+    holds_from = "valid_from"
+    is_for_new_rows = True
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        if not self.errors:
+            names = ("category", "valid_from", *LEAVE_CONDITIONS)
+            same = LeavePolicy.objects.filter(**{name: given[name] for name in names})
+            if other := same.exclude(pk=self.instance.pk).first():
+                message = _("The policy “%s” is for the same people from the same day on.")
+                self.add_error("valid_from", message % other.name)
+        return given
+
+
+@admin.register(LeavePolicy)
+class LeavePolicyAdmin(HrRecordAdmin, CorrectedAdmin):
+    """A policy that holds already changes with a reason, and is not deleted: it ends."""
+
+    form = LeavePolicyForm
+    list_display = (
+        *("name", "category", "allowance_days", "valid_from", "valid_to"),
+        *LEAVE_CONDITIONS,
+    )
+    list_filter = ("category", "work_place", "work_type", "organization")
+    list_select_related = ("category", "person", "department", "work_type", "work_place")
+    search_fields = ("name", *OF_PERSON)
+    autocomplete_fields = ("person",)
+    fields = (
+        *("organization", "name", "category", "allowance_days", "valid_from", "valid_to"),
+        *LEAVE_CONDITIONS,
+        "reason",
+    )
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        holds = obj is not None and obj.valid_from <= timezone.localdate()
+        return not holds and super().has_delete_permission(request, obj)
+
+
+@admin.register(LengthChange)
+class LengthChangeAdmin(ReadOnlyAdmin):
+    """Requests that have another length since what they are counted by has changed."""
+
+    organization_lookup = "organization"
+    list_display = ("request", "days_before", "days_after", "reason", "user", "created_at")
+    list_filter = ("created_at", "time_off__status", "organization")
+    list_select_related = ("time_off__person", "time_off__category", "recount__user")
+    search_fields = ("time_off__person__first_name", "time_off__person__last_name")
+    fields = ("time_off", "days_before", "days_after", "reason", "user", "created_at")
+    readonly_fields = ("reason", "user", "created_at")
+
+    @admin.display(description=_("request"), ordering="time_off__start_date")
+    def request(self, row: LengthChange) -> str:
+        return f"{row.time_off}, {row.time_off.category}"
+
+    @admin.display(description=_("reason"))
+    def reason(self, row: LengthChange) -> str:
+        return row.recount.reason
+
+    @admin.display(description=_("by"))
+    def user(self, row: LengthChange) -> str:
+        return str(row.recount.user or "")
 
 
 @admin.register(LedgerEntry)
@@ -548,25 +761,28 @@ class HolidayCalendarAdmin(HrRecordAdmin):
     ) -> None:
         selected = set(request.POST.getlist("day"))
         rows = [one for one in missing if one.date.isoformat() in selected]
-        count = calendars.add_holidays(calendar, rows)
-        text = ngettext("%d holiday was added.", "%d holidays were added.", count) % count
-        self.log_change(request, calendar, text)
-        self.message_user(request, text)
-        dates = [one.date for one in rows]
-        recounted = recounting.recount_days(calendar.organization, {calendar.pk}, dates)
-        log_recounts(self, request, recounted, _("holidays were added to %s") % calendar)
+        with transaction.atomic():
+            count = calendars.add_holidays(calendar, rows)
+            text = ngettext("%d holiday was added.", "%d holidays were added.", count) % count
+            self.log_change(request, calendar, text)
+            self.message_user(request, text)
+            if rows:
+                reason = _("holidays were added to %s") % calendar
+                dates = [one.date for one in rows]
+                recount(self, request, calendar.organization, reason, dates=dates)
 
     @admin.action(description=_("Make the selected calendar the default"), permissions=["change"])
     def make_default(self, request: HttpRequest, queryset: QuerySet[HolidayCalendar]) -> None:
         calendar = self._find_calendar(request, queryset)
-        if calendar is not None:
+        if calendar is None:
+            return
+        with transaction.atomic():
             calendars.make_default(calendar)
             text = _("%s is the default now.") % calendar
             self.log_change(request, calendar, text)
             self.message_user(request, text)
-            recounted = recounting.recount_requests(calendar.organization, Q())
             reason = _("%s became the default holiday calendar") % calendar
-            log_recounts(self, request, recounted, reason)
+            recount(self, request, calendar.organization, reason)
 
     def _find_calendar(
         self, request: HttpRequest, queryset: QuerySet[HolidayCalendar]
@@ -596,27 +812,23 @@ class PublicHolidayAdmin(HrRecordAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
         rows = [obj, *PublicHoliday.objects.filter(pk=obj.pk)]
         super().save_model(request, obj, form, change)
-        self._recount(request, rows, _("the holiday “%s” was saved") % obj)
+        dates = [row.date for row in rows]
+        recount(self, request, obj.organization, _("the holiday “%s” was saved") % obj, dates=dates)
 
     def delete_model(self, request: HttpRequest, obj: PublicHoliday) -> None:
         self.delete_queryset(request, PublicHoliday.objects.filter(pk=obj.pk))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[PublicHoliday]) -> None:
         rows = list(queryset.select_related("organization"))
-        super().delete_queryset(request, queryset)
-        by_organization: dict[Any, list[PublicHoliday]] = {}
+        by_organization: dict[Organization, list[PublicHoliday]] = {}
         for row in rows:
-            by_organization.setdefault(row.organization_id, []).append(row)
-        for deleted in by_organization.values():
-            names = ", ".join(f"“{row}”" for row in deleted)
-            self._recount(request, deleted, _("deleted holidays: %s") % names)
-
-    def _recount(self, request: HttpRequest, rows: Sequence[PublicHoliday], reason: str) -> None:
-        organization = rows[0].organization
-        default = calendars.find_default(organization.pk)
-        ids = {row.calendar_id or (default.pk if default else None) for row in rows}
-        recounted = recounting.recount_days(organization, ids, [row.date for row in rows])
-        log_recounts(self, request, recounted, reason)
+            by_organization.setdefault(row.organization, []).append(row)
+        with transaction.atomic():
+            super().delete_queryset(request, queryset)
+            for organization, deleted in by_organization.items():
+                names = ", ".join(f"“{row}”" for row in deleted)
+                dates = [row.date for row in deleted]
+                recount(self, request, organization, _("deleted holidays: %s") % names, dates=dates)
 
 
 @admin.register(CustomField)

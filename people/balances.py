@@ -1,83 +1,89 @@
-"""What is left of a person's allowances in a leave year, and what is carried into the next.
+"""What is left of people's allowances in a leave year, and what is carried into the next.
 
-An allowance is the category's days, by the part of the year in which the person is employed and by
-the days of their week compared with five. It is rounded to half days.
+A balance is the sum of its lines: the allowance, entries of the ledger, and requests.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, Final
-from uuid import UUID
+from decimal import Decimal
+from typing import Any, Final, TypeVar
 
 from django.db import transaction
 from django.db.models import Count, DecimalField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from people import access, calendars, days, time_off
+from people import access, allowances, calendars, days, leave_years, ledger, time_off
 from people.calendars import Holidays
+from people.employment_history import EmploymentHistory, find_histories
+from people.leave_years import LeaveYear
+from people.ledger import LedgerLine, LineKind
 from people.models import (
     AbsenceStatus,
     EntryType,
+    LeavePolicy,
     LedgerEntry,
     Person,
     TimeOff,
     TimeOffCategory,
-    TimeOffSettings,
 )
 from people.models.time_off import BLOCKING
-from people.time_off import Weeks
-from people.working_time import HALF, ONE_DAY, week_of
+from people.working_time import ONE_DAY
 from workspace.models import Organization
 
-DAYS_OF_FULL_TIME: Final = 5
 ZERO: Final = Decimal(0)
 # The hour of UTC in which carry-over looks at leave years that began on an earlier day.
 CATCH_UP_HOUR: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveYear:
-    """The first and the last day."""
-
-    starts_on: date
-    ends_on: date
-
-    @property
-    def resets_on(self) -> date:
-        return self.ends_on + ONE_DAY
-
-    @property
-    def length(self) -> int:
-        return (self.ends_on - self.starts_on).days + 1
+# People whose leave is carried over with the same statements.
+BATCH: Final = 500
+OfPerson = TypeVar("OfPerson", LedgerEntry, TimeOff)
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryBalance:
-    """The days of one category in a leave year; `ledger` has the sum of each type of entry."""
+    """The days of one category in a leave year, and the lines that they are the sums of."""
 
     category: TimeOffCategory
     base_allowance: Decimal
-    allowance: Decimal
-    ledger: dict[str, Decimal]
-    entries: Sequence[LedgerEntry]
-    approved: Decimal
-    pending: Decimal
+    lines: Sequence[LedgerLine]
+
+    @property
+    def allowance(self) -> Decimal:
+        return sum((line.days for line in self.lines if line.part is not None), ZERO)
+
+    @property
+    def ledger(self) -> dict[str, Decimal]:
+        """The sum of each type of entry."""
+        found = {kind.value: ZERO for kind in EntryType}
+        for line in self.lines:
+            if line.entry is not None:
+                found[line.entry.entry_type] += line.days
+        return found
 
     @property
     def adjustment(self) -> Decimal:
-        return sum(self.ledger.values(), ZERO)
+        return sum((line.days for line in self.lines if line.entry is not None), ZERO)
+
+    @property
+    def approved_days(self) -> Decimal:
+        return -self._sum_of(LineKind.TAKEN)
+
+    @property
+    def pending(self) -> Decimal:
+        return -self._sum_of(LineKind.PENDING)
 
     @property
     def remaining(self) -> Decimal:
-        return self.allowance + self.adjustment - self.approved - self.pending
+        return sum((line.days for line in self.lines), ZERO)
 
     @property
     def remaining_before_pending(self) -> Decimal:
         """What is left if no pending request is approved."""
         return self.remaining + self.pending
+
+    def _sum_of(self, kind: LineKind) -> Decimal:
+        return sum((line.days for line in self.lines if line.kind == kind), ZERO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,131 +111,175 @@ class LeaveUse:
 
     @property
     def booked_days(self) -> Decimal:
-        return self.balance.approved - self.taken
+        return self.balance.approved_days - self.taken
 
 
-def settings_of(organization_id: UUID) -> TimeOffSettings:
-    """Returns the settings of an organization; the defaults if it has none."""
-    found = TimeOffSettings.objects.filter(organization_id=organization_id).first()
-    return found or TimeOffSettings(organization_id=organization_id)
+@dataclass(frozen=True, slots=True)
+class LeaveRecords:
+    """What balances in a leave year are calculated from, read once for all people.
 
+    The rows of each person are by the id of the person, and policies by that of the category.
+    Holidays are those of people with requests of which only a part counts.
+    """
 
-def leave_year(settings: TimeOffSettings, on: date) -> LeaveYear:
-    """Returns the leave year that a day is in."""
-    begins = [
-        date(year, settings.reset_month, settings.reset_day) for year in (on.year, on.year + 1)
-    ]
-    if on < begins[0]:
-        begins = [date(on.year - 1, settings.reset_month, settings.reset_day), begins[0]]
-    return LeaveYear(begins[0], begins[1] - ONE_DAY)
+    year: LeaveYear
+    histories: Mapping[str, EmploymentHistory]
+    policies: Mapping[str, Sequence[LeavePolicy]]
+    entries: Mapping[str, Sequence[LedgerEntry]]
+    requests: Mapping[str, Sequence[TimeOff]]
+    holidays: Mapping[str, Holidays]
+
+    def count_days(self, row: TimeOff, first: date, last: date) -> Decimal:
+        """Returns what a request takes between two days."""
+        if first <= row.start_date and row.end_date <= last:
+            return row.amount_days
+        history, holidays = self.histories[row.person_id], self.holidays[row.person_id]
+        return time_off.amount(row, first, last, history=history, holidays=holidays).days
+
+    def build_balance(self, key: str, category: TimeOffCategory) -> CategoryBalance:
+        """Returns the balance of a person."""
+        year, policies = self.year, self.policies[category.pk]
+        parts = allowances.list_parts(self.histories[key], category, policies, year)
+        granted = zip(parts, allowances.round_parts(parts), strict=True)
+        lines = [ledger.build_part_line(part, days) for part, days in granted]
+        lines += [
+            ledger.build_entry_line(entry)
+            for entry in self.entries.get(key, ())
+            if entry.category_id == category.pk
+        ]
+        lines += [
+            ledger.build_request_line(
+                row, *(bounds := (year.starts_on, year.ends_on)), self.count_days(row, *bounds)
+            )
+            for row in self.requests.get(key, ())
+            if row.category_id == category.pk
+        ]
+        base = (
+            parts[-1].days_a_year
+            if parts
+            else allowances.find_days_a_year(category, policies, year.ends_on)
+        )
+        return CategoryBalance(category, base, lines)
+
+    def sum_without_allowance(self, key: str, categories: Collection[str]) -> Decimal:
+        """Returns the approved days of a person in other categories."""
+        year = self.year
+        rows = [
+            row
+            for row in self.requests.get(key, ())
+            if row.category_id in categories and row.status == AbsenceStatus.APPROVED
+        ]
+        return sum((self.count_days(row, year.starts_on, year.ends_on) for row in rows), ZERO)
 
 
 def balance(person: Person, on: date) -> Balance:
     """Returns a person's balance in the leave year of a day."""
-    year = leave_year(settings_of(person.organization_id), on)
-    entries = list(
-        person.ledger.filter(effective_date__range=(year.starts_on, year.ends_on)).order_by(
-            "effective_date", "pk"
-        )
-    )
-    taken = _days_taken(person, year)
+    year = leave_years.find_year(leave_years.find_settings(person.organization_id), on)
     categories = list(access.rows(TimeOffCategory, person.organization_id))
-    others = {one.pk: one.is_sickness for one in categories if not one.consumes_balance}
-    without = {
-        is_sickness: sum(
-            (
-                days
-                for (key, status), days in taken.items()
-                if status == AbsenceStatus.APPROVED and others.get(key) is is_sickness
-            ),
-            ZERO,
+    policies = allowances.list_policies(person.organization_id, categories)
+    records = _read_records([person], categories, policies, year, year.ends_on)
+    others = [one for one in categories if not one.consumes_balance]
+    sick_days, other_days = (
+        records.sum_without_allowance(
+            person.pk, [one.pk for one in others if one.is_sickness is is_sickness]
         )
         for is_sickness in (True, False)
-    }
+    )
+    counted = [one for one in categories if one.consumes_balance]
     return Balance(
         person,
         year,
-        [
-            _build_category_balance(person, year, one, entries, taken)
-            for one in categories
-            if one.consumes_balance
-        ],
-        sick_days=without[True],
-        other_days=without[False],
+        [records.build_balance(person.pk, one) for one in counted],
+        sick_days=sick_days,
+        other_days=other_days,
     )
 
 
 def list_leave_use(
-    people: Sequence[Person], category: TimeOffCategory, day: date
+    people: Sequence[Person],
+    category: TimeOffCategory,
+    policies: Sequence[LeavePolicy],
+    year: LeaveYear,
+    day: date,
 ) -> Sequence[LeaveUse]:
-    """Returns what each of the people has taken of a category, in the leave year of a day.
+    """Returns what each of the people has taken of a category up to a day of a leave year.
 
     Reads as many statements for many people as for one.
     """
-    year = leave_year(settings_of(category.organization_id), day)
+    records = _read_records(people, [category], {category.pk: policies}, year, day)
+
+    def count_taken(row: TimeOff) -> Decimal:
+        if row.status != AbsenceStatus.APPROVED or row.start_date > day:
+            return ZERO
+        # Half a last day may be after the day.
+        whole = records.count_days(row, year.starts_on, year.ends_on)
+        return min(whole, records.count_days(row, year.starts_on, day))
+
+    return [
+        LeaveUse(
+            person,
+            records.build_balance(person.pk, category),
+            sum(map(count_taken, records.requests.get(person.pk, ())), ZERO),
+        )
+        for person in people
+    ]
+
+
+def _read_records(
+    people: Collection[Person],
+    categories: Collection[TimeOffCategory],
+    policies: Mapping[str, Sequence[LeavePolicy]],
+    year: LeaveYear,
+    day: date,
+) -> LeaveRecords:
+    """Reads what balances are calculated from, and what is needed to divide requests at a day."""
     by_key = {person.pk: person for person in people}
-    ledgers = _list_entries_of(by_key, year)
+    named = {category.pk: category for category in categories}
     # By the people alone: without statistics, SQLite takes the index of the organization or of the
     # category instead, and reads the rows of all people.
+    entries = LedgerEntry.objects.filter(
+        person__in=by_key, effective_date__range=(year.starts_on, year.ends_on)
+    )
     requests = TimeOff.objects.filter(
         person__in=by_key,
         status__in=BLOCKING,
         start_date__lte=year.ends_on,
         end_date__gte=year.starts_on,
     )
-    rows = [row for row in requests if row.category_id == category.pk]
-    for row in rows:
-        row.person, row.category = by_key[row.person_id], category
-    divided = [row for row in rows if _is_divided(row, year, day)]
-    owners = list({row.person_id: row.person for row in divided}.values())
-    weeks = time_off.find_weeks_of(owners)
+    found = [row for row in requests.order_by("start_date", "pk") if row.category_id in named]
+    for row in found:
+        row.person, row.category = by_key[row.person_id], named[row.category_id]
+    histories = find_histories(by_key.values())
+    divided = [row for row in found if _is_divided(row, year, day)]
     holidays = calendars.find_holidays_of(
-        owners,
+        [histories[key] for key in {row.person_id for row in divided}],
         min((row.start_date for row in divided), default=day),
         max((row.end_date for row in divided), default=day),
     )
-    sums: dict[str, dict[tuple[str, str], Decimal]] = {key: {} for key in by_key}
-    taken = dict.fromkeys(by_key, ZERO)
+    ordered = entries.order_by("effective_date", "pk")
+    return LeaveRecords(year, histories, policies, _group(ordered), _group(found), holidays)
+
+
+def _group(rows: Iterable[OfPerson]) -> Mapping[str, Sequence[OfPerson]]:
+    """Rows by the ids of their people."""
+    found: dict[str, list[OfPerson]] = {}
     for row in rows:
-        known = holidays.get(row.person_id, {}), weeks.get(row.person_id, ())
-        part = _days_within(row, year.starts_on, year.ends_on, *known)
-        key = category.pk, row.status
-        sums[row.person_id][key] = sums[row.person_id].get(key, ZERO) + part
-        if row.status == AbsenceStatus.APPROVED and row.start_date <= day:
-            taken[row.person_id] += min(part, _days_within(row, year.starts_on, day, *known))
-    return [
-        LeaveUse(
-            person,
-            _build_category_balance(person, year, category, ledgers.get(key, ()), sums[key]),
-            taken[key],
-        )
-        for key, person in by_key.items()
-    ]
-
-
-def _list_entries_of(
-    people: Collection[str], year: LeaveYear
-) -> Mapping[str, Sequence[LedgerEntry]]:
-    """The entries of a leave year in the ledgers of people, by their ids."""
-    # By the people alone, as requests are.
-    entries = LedgerEntry.objects.filter(
-        person__in=people, effective_date__range=(year.starts_on, year.ends_on)
-    )
-    found: dict[str, list[LedgerEntry]] = {}
-    for entry in entries.order_by("effective_date", "pk"):
-        found.setdefault(entry.person_id, []).append(entry)
+        found.setdefault(row.person_id, []).append(row)
     return found
 
 
 def filter_taken_below(
-    people: QuerySet[Person], category: TimeOffCategory, day: date, most: Decimal
+    people: QuerySet[Person],
+    category: TimeOffCategory,
+    year: LeaveYear,
+    day: date,
+    most: Decimal,
 ) -> QuerySet[Person]:
     """Returns the people who may have taken fewer days of a category up to a day.
 
     Only requests that begin in the leave year and end by the day are counted: those who have taken
     so many days with parts of others are among the people too.
     """
-    year = leave_year(settings_of(category.organization_id), day)
     complete = TimeOff.objects.filter(
         person=OuterRef("pk"),
         category=category,
@@ -248,12 +298,6 @@ def _is_divided(row: TimeOff, year: LeaveYear, day: date) -> bool:
     return not is_within or row.start_date <= day < row.end_date
 
 
-def _days_within(row: TimeOff, start: date, end: date, holidays: Holidays, weeks: Weeks) -> Decimal:
-    if start <= row.start_date and row.end_date <= end:
-        return row.amount_days
-    return time_off.amount(row, start, end, holidays=holidays, weeks=weeks).days
-
-
 def carry_over_everywhere(now: datetime) -> int:
     """Does what `carry_over` does for every organization that has a category to carry over."""
     carried = TimeOffCategory.objects.filter(carry_over_days__gt=0).values("organization")
@@ -270,23 +314,31 @@ def carry_over(organization: Organization, now: datetime) -> int:
     """
     zone = days.get_zone(organization)
     today = timezone.localdate(now, zone)
-    year = leave_year(settings_of(organization.pk), today)
+    settings = leave_years.find_settings(organization.pk)
+    year = leave_years.find_year(settings, today)
     if today != year.starts_on and now.astimezone(UTC).hour != CATCH_UP_HOUR:
         return 0
     last_day = year.starts_on - ONE_DAY
     carried = access.rows(TimeOffCategory, organization.pk).filter(carry_over_days__gt=0)
-    limits = dict(carried.values_list("pk", "carry_over_days"))
+    categories = list(carried.filter(consumes_balance=True))
+    limits = {category.pk: category.carry_over_days for category in categories}
     employed = access.rows(Person, organization.pk).exclude(end_date__lt=year.starts_on)
     begins = datetime.combine(year.starts_on, time.min, zone)
     known = employed.filter(start_date__lte=last_day, created_at__lt=begins).exclude(
         pk__in=_list_finished(organization, year.starts_on, limits)
     )
+    people = list(known.select_related("working_pattern", "work_place")) if limits else []
+    policies = allowances.list_policies(organization.pk, categories) if people else {}
+    before = leave_years.find_year(settings, last_day)
     made = 0
-    for person in known.select_related("working_pattern") if limits else ():
-        before = balance(person, last_day)
-        for one in before.categories:
-            amount = min(one.remaining, limits.get(one.category.pk, ZERO))
-            made += amount > 0 and _carry(person, one.category, year.starts_on, amount)
+    for first in range(0, len(people), BATCH):
+        batch = people[first : first + BATCH]
+        records = _read_records(batch, categories, policies, before, last_day)
+        for person in batch:
+            for category in categories:
+                remaining = records.build_balance(person.pk, category).remaining
+                amount = min(remaining, limits[category.pk])
+                made += amount > 0 and _carry(person, category, year.starts_on, amount)
     return made
 
 
@@ -311,53 +363,3 @@ def _carry(person: Person, category: TimeOffCategory, day: date, amount: Decimal
             defaults={"organization_id": person.organization_id, "amount_days": amount},
         )
     return is_new
-
-
-def _days_taken(person: Person, year: LeaveYear) -> dict[tuple[str, str], Decimal]:
-    """The days by category and status. Requests that reach over the year's ends count in part."""
-    found: QuerySet[TimeOff] = person.time_off.filter(
-        status__in=BLOCKING, start_date__lte=year.ends_on, end_date__gte=year.starts_on
-    )
-    total: dict[tuple[str, str], Decimal] = {}
-    for row in found.select_related("category"):
-        row.person = person
-        is_within = year.starts_on <= row.start_date and row.end_date <= year.ends_on
-        part = (
-            row.amount_days
-            if is_within
-            else time_off.amount(row, year.starts_on, year.ends_on).days
-        )
-        key = row.category_id, row.status
-        total[key] = total.get(key, ZERO) + part
-    return total
-
-
-def _build_category_balance(
-    person: Person,
-    year: LeaveYear,
-    category: TimeOffCategory,
-    entries: Iterable[LedgerEntry],
-    taken: dict[tuple[str, str], Decimal],
-) -> CategoryBalance:
-    own = [entry for entry in entries if entry.category_id == category.pk]
-    ledger = {kind.value: ZERO for kind in EntryType}
-    for entry in own:
-        ledger[entry.entry_type] += entry.amount_days
-    return CategoryBalance(
-        category=category,
-        base_allowance=category.allowance_days,
-        allowance=_allowance(person, year, category.allowance_days),
-        ledger=ledger,
-        entries=own,
-        approved=taken.get((category.pk, AbsenceStatus.APPROVED), ZERO),
-        pending=taken.get((category.pk, AbsenceStatus.PENDING), ZERO),
-    )
-
-
-def _allowance(person: Person, year: LeaveYear, base: Decimal) -> Decimal:
-    first = max(year.starts_on, person.start_date or year.starts_on)
-    last = min(year.ends_on, person.end_date or year.ends_on)
-    employed = max((last - first).days + 1, 0)
-    days_a_week = sum(minutes > 0 for minutes in week_of(person.working_pattern))
-    exact = base * employed / year.length * days_a_week / DAYS_OF_FULL_TIME
-    return (exact / HALF).quantize(Decimal(1), ROUND_HALF_UP) * HALF

@@ -4,8 +4,7 @@ A calendar is that of the person's employment, else that of their work place, el
 the organization. The employment history says from which day on each holds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Final, TypeAlias
@@ -15,19 +14,12 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from people import access, changes, national_holidays, working_time
-from people.models import EmploymentRecord, HolidayCalendar, Person, PublicHoliday
+from people.employment_history import EmploymentHistory, Terms, find_history
+from people.models import HolidayCalendar, Person, PublicHoliday
 
 MAX_NAME: Final = 100
 # The part of each public holiday that is not worked.
 Holidays: TypeAlias = Mapping[date, Decimal]
-
-
-@dataclass(frozen=True, slots=True)
-class HolidayPeriod:
-    """A calendar from a day on, up to the next period; None if the organization has no default."""
-
-    starts_on: date
-    calendar_id: str | None
 
 
 def find_default(organization_id: UUID) -> HolidayCalendar | None:
@@ -84,43 +76,42 @@ def merge_holidays(
 
 def find_holidays(person: Person, start: date, end: date) -> Holidays:
     """Returns a person's public holidays of a period, each with the part that is not worked."""
-    return find_holidays_of([person], start, end)[person.pk]
+    return find_holidays_of([find_history(person)], start, end)[person.pk]
 
 
-def find_holidays_of(people: Sequence[Person], start: date, end: date) -> Mapping[str, Holidays]:
-    """Returns the same for each of the people, by their ids."""
-    if not people:
+def find_holidays_of(
+    histories: Collection[EmploymentHistory], start: date, end: date
+) -> Mapping[str, Holidays]:
+    """Returns the same for each of the people whose employment is given, by their ids."""
+    if not histories:
         return {}
-    organization_id = people[0].organization_id
+    organization_id = next(iter(histories)).person.organization_id
     default = find_default(organization_id)
     default_id = default.pk if default else None
-    periods = _list_periods(people, default_id)
-    named = {one.calendar_id for of_person in periods.values() for one in of_person} - {None}
+    named = {
+        get_calendar_id(terms, default_id)
+        for history in histories
+        for terms, _first, _last in history.divide(start, end)
+    }
     rows = access.rows(PublicHoliday, organization_id).filter(
-        Q(calendar__in=named) | Q(calendar=None), date__range=(start, end)
+        Q(calendar__in=named - {None}) | Q(calendar=None), date__range=(start, end)
     )
     holidays = merge_holidays(rows, default_id)
     return {
-        key: working_time.free_parts(
+        history.person.pk: working_time.free_parts(
             row
             for row in holidays
-            if (row.calendar_id or default_id) == _find_period(of_person, row.date).calendar_id
+            if (row.calendar_id or default_id)
+            == get_calendar_id(history.find_terms(row.date), default_id)
         )
-        for key, of_person in periods.items()
+        for history in histories
     }
 
 
-def find_periods_of(people: Sequence[Person]) -> Mapping[str, Sequence[HolidayPeriod]]:
-    """Returns which calendar each of the people has from which day on, by their ids."""
-    if not people:
-        return {}
-    default = find_default(people[0].organization_id)
-    return _list_periods(people, default.pk if default else None)
-
-
-def find_calendar_id(periods: Sequence[HolidayPeriod], day: date) -> str | None:
-    """Returns the calendar of a day; None if the organization has no default."""
-    return _find_period(periods, day).calendar_id
+def get_calendar_id(terms: Terms, default_id: str | None) -> str | None:
+    """Returns the calendar of an employment; None if the organization has no default."""
+    of_place = terms.work_place.holiday_calendar_id if terms.work_place else None
+    return terms.holiday_calendar_id or of_place or default_id
 
 
 def list_holidays(calendar: HolidayCalendar) -> QuerySet[PublicHoliday]:
@@ -129,39 +120,6 @@ def list_holidays(calendar: HolidayCalendar) -> QuerySet[PublicHoliday]:
     if calendar.is_default:
         own |= Q(calendar=None)
     return access.rows(PublicHoliday, calendar.organization_id).filter(own)
-
-
-def _list_periods(
-    people: Sequence[Person], default_id: str | None
-) -> Mapping[str, list[HolidayPeriod]]:
-    """The calendars of each person's employment; the first one also covers every earlier day."""
-    records = access.rows(EmploymentRecord, people[0].organization_id)
-    history = (
-        records.filter(person__in=people)
-        .order_by("effective_from")
-        .values_list(
-            *(
-                "person_id",
-                "effective_from",
-                "holiday_calendar_id",
-                "work_place__holiday_calendar_id",
-            )
-        )
-    )
-    found: dict[str, list[HolidayPeriod]] = {person.pk: [] for person in people}
-    for key, day, own, place in history:
-        starts_on = day if found[key] else date.min
-        found[key].append(HolidayPeriod(starts_on, own or place or default_id))
-    for person in people:
-        if not found[person.pk]:
-            of_place = person.work_place.holiday_calendar_id if person.work_place else None
-            calendar_id = person.holiday_calendar_id or of_place or default_id
-            found[person.pk].append(HolidayPeriod(date.min, calendar_id))
-    return found
-
-
-def _find_period(periods: Sequence[HolidayPeriod], day: date) -> HolidayPeriod:
-    return next(one for one in reversed(periods) if one.starts_on <= day)
 
 
 def list_missing(calendar: HolidayCalendar, years: Iterable[int]) -> list[PublicHoliday]:

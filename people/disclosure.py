@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django.db.models import Q, QuerySet
 
+from people import ledger
 from people.balances import Balance
 from people.changes import ConflictingChange
 from people.models import TimeOffCategory
@@ -32,8 +33,18 @@ def limit_rows(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def limit_balance(balance: Balance) -> Balance:
-    """Returns a balance with the categories that are answered to AI clients."""
-    kept = [one for one in balance.categories if is_disclosed(one.category)]
+    """Returns a balance with the categories that are answered to AI clients.
+
+    Only for categories that are named to them, they see which absence was taken from the allowance.
+    """
+    first_day, last_day = balance.year.starts_on, balance.year.ends_on
+    kept = [
+        one
+        if one.category.is_named_to_ai
+        else replace(one, lines=ledger.merge_requests(one.lines, first_day, last_day))
+        for one in balance.categories
+        if is_disclosed(one.category)
+    ]
     return replace(balance, categories=kept)
 
 

@@ -1,117 +1,152 @@
-"""Requests are counted again when the public holidays of their days change.
+"""Requests are counted again when what they are counted by changes: holidays, employment, rules.
 
-The leave years that have ended stay as they were counted. Each request that has another length then
-is named with the one before, so that the caller can put both on record.
+What has to be counted is a row, which the worker reads after the change was committed. It counts
+the requests of some people at a time, so that nobody waits for all of them. The leave years that
+have ended stay as they were counted. Each request that has another length then is on record.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Collection
 from datetime import date
-from decimal import Decimal
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
+from django.utils import timezone
 
-from people import access, balances, calendars, changes, days, time_off
-from people.calendars import HolidayPeriod
-from people.models import Person, TimeOff
+from foundation import leases, queueing
+from people import access, calendars, changes, days, leave_years, time_off
+from people.employment_history import find_histories
+from people.models import LengthChange, Person, Recount, TimeOff
 from people.models.time_off import BLOCKING
-from workspace.models import Organization
+from workspace.models import Organization, User
 
-# Requests that are counted with the same statements.
-BATCH: Final = 500
-
-
-@dataclass(frozen=True, slots=True)
-class RecountedRequest:
-    """A request whose length has changed, and what it was in days before."""
-
-    row: TimeOff
-    before: Decimal
+TASK: Final = "people.recount"
+# Of a run; the next one continues where it stopped.
+RUN_SECONDS: Final = 30.0
+# People whose requests are counted in one transaction.
+BATCH: Final = 100
+MAX_REASON: Final = 500
 
 
-def recount_days(
-    organization: Organization, calendar_ids: Collection[str | None], dates: Collection[date]
-) -> list[RecountedRequest]:
-    """Counts those requests again that have one of the dates, and one of the calendars on it."""
-    first_day = _find_first_open_day(organization)
-    changed = [day for day in dates if day >= first_day]
-    if not changed:
-        return []
+def request_recount(
+    organization: Organization,
+    reason: str,
+    user: User | None = None,
+    *,
+    dates: Collection[date] = (),
+    **conditions: Any,
+) -> bool:
+    """Has the worker count requests again: those that have a day from the first date to the last.
+
+    Further conditions are a `person`, a `work_place` or a `category`. Called in the transaction of
+    the change. Returns whether there are such requests.
+    """
+    recount = Recount(
+        organization=organization,
+        reason=reason[:MAX_REASON],
+        user=user,
+        first_day=min(dates, default=None),
+        last_day=max(dates, default=None),
+        **conditions,
+    )
+    if not _find_requests(recount).exists():
+        return False
+    recount.save(force_insert=True)
+    transaction.on_commit(partial(queueing.send, TASK))
+    return True
+
+
+def run_waiting() -> int:
+    """Counts what waits, for half a minute; returns how many requests have another length."""
+    until = time.monotonic() + RUN_SECONDS
+    changed = 0
+    for key in list(Recount.objects.filter(finished_at=None).values_list("pk", flat=True)):
+        is_finished = False
+        while not is_finished:
+            if leases.is_stopping() or time.monotonic() > until:
+                return changed
+            count, is_finished = _run_batch(key)
+            changed += count
+    return changed
+
+
+def _run_batch(key: str) -> tuple[int, bool]:
+    """Counts the requests of the next people; returns how many changed, and whether it was all."""
     with transaction.atomic():
-        within = Q(start_date__lte=max(changed), end_date__gte=min(changed))
-        found: list[RecountedRequest] = []
-        for rows in _divide(_lock_requests(organization, within)):
-            periods = calendars.find_periods_of(_list_people(rows))
-            found += _recount(
-                [
-                    row
-                    for row in rows
-                    if _has_holiday(row, periods[row.person_id], calendar_ids, changed)
-                ]
-            )
-        return found
+        # The lock makes another worker wait, which then continues with the people after these.
+        related = Recount.objects.select_related("organization")
+        recount = related.select_for_update(of=("self",)).filter(pk=key).first()
+        if recount is None or recount.finished_at is not None:
+            return 0, True
+        found = _find_requests(recount).filter(person__gt=recount.last_person)
+        people = found.order_by("person_id").values_list("person_id", flat=True).distinct()
+        keys = list(people[:BATCH])
+        changed = _recount(recount, keys)
+        access.rows(LengthChange, recount.organization_id).bulk_create(changed)
+        values: dict[str, object] = (
+            {"last_person": keys[-1]} if len(keys) == BATCH else {"finished_at": timezone.now()}
+        )
+        changes.apply(recount, values)
+        return len(changed), recount.finished_at is not None
 
 
-def recount_requests(organization: Organization, concerned: Q) -> list[RecountedRequest]:
-    """Counts the requests again that meet a condition and end in an open leave year."""
-    with transaction.atomic():
-        still_open = Q(end_date__gte=_find_first_open_day(organization))
-        rows = _divide(_lock_requests(organization, concerned & still_open))
-        return [one for batch in rows for one in _recount(batch)]
+def _find_requests(recount: Recount) -> QuerySet[TimeOff]:
+    """The pending and approved requests that a recount is about."""
+    first_day = _find_first_open_day(recount.organization)
+    if recount.first_day is not None:
+        first_day = max(first_day, recount.first_day)
+    rows = access.rows(TimeOff, recount.organization_id)
+    found = rows.filter(status__in=BLOCKING, end_date__gte=first_day)
+    if recount.last_day is not None:
+        found = found.filter(start_date__lte=recount.last_day)
+        if recount.last_day < first_day:
+            return found.none()
+    if recount.person_id:
+        found = found.filter(person=recount.person_id)
+    if recount.category_id:
+        found = found.filter(category=recount.category_id)
+    if place := recount.work_place_id:
+        people = access.rows(Person, recount.organization_id)
+        there = Q(work_place=place) | Q(employment_history__work_place=place)
+        found = found.filter(person__in=people.filter(there).values("pk"))
+    return found
 
 
 def _find_first_open_day(organization: Organization) -> date:
-    settings = balances.settings_of(organization.pk)
-    return balances.leave_year(settings, days.today(organization)).starts_on
+    settings = leave_years.find_settings(organization.pk)
+    return leave_years.find_year(settings, days.today(organization)).starts_on
 
 
-def _lock_requests(organization: Organization, condition: Q) -> Sequence[TimeOff]:
-    """The pending and approved requests that meet a condition, locked with their people."""
-    rows = access.rows(TimeOff, organization.pk).filter(condition, status__in=BLOCKING)
-    people = access.rows(Person, organization.pk).filter(pk__in=rows.values("person"))
+def _recount(recount: Recount, keys: Collection[str]) -> list[LengthChange]:
+    """Counts the requests of people with the same statements for many as for one."""
     # Whatever changes a request locks the person first.
-    list(people.order_by("pk").select_for_update().values_list("pk"))
-    related = ("category", "person__working_pattern", "person__work_place")
-    found = rows.order_by("person_id", "pk").select_for_update(of=("self",))
-    return list(found.select_related(*related))
-
-
-def _divide(rows: Sequence[TimeOff]) -> Iterator[Sequence[TimeOff]]:
-    for first in range(0, len(rows), BATCH):
-        yield rows[first : first + BATCH]
-
-
-def _list_people(rows: Sequence[TimeOff]) -> Sequence[Person]:
-    return list({row.person_id: row.person for row in rows}.values())
-
-
-def _has_holiday(
-    row: TimeOff,
-    periods: Sequence[HolidayPeriod],
-    calendar_ids: Collection[str | None],
-    dates: Collection[date],
-) -> bool:
-    own = [day for day in dates if row.start_date <= day <= row.end_date]
-    return any(calendars.find_calendar_id(periods, day) in calendar_ids for day in own)
-
-
-def _recount(rows: Sequence[TimeOff]) -> list[RecountedRequest]:
-    """Counts requests with the same statements for many as for one, but for those that change."""
+    people = access.rows(Person, recount.organization_id).filter(pk__in=keys)
+    related = people.select_related("working_pattern", "work_place")
+    locked = list(related.order_by("pk").select_for_update(of=("self",)))
+    rows = list(
+        _find_requests(recount)
+        .filter(person__in=keys)
+        .order_by("person_id", "pk")
+        .select_related("category")
+        .select_for_update(of=("self",))
+    )
     if not rows:
         return []
-    people = _list_people(rows)
+    histories = find_histories(locked)
     first, last = min(row.start_date for row in rows), max(row.end_date for row in rows)
-    holidays = calendars.find_holidays_of(people, first, last)
-    weeks = time_off.find_weeks_of(people)
+    holidays = calendars.find_holidays_of(histories.values(), first, last)
     found = []
     for row in rows:
-        before, key = row.amount_days, row.person_id
+        before, history = row.amount_days, histories[row.person_id]
+        row.person = history.person
         taken = time_off.amount(
-            row, row.start_date, row.end_date, holidays=holidays[key], weeks=weeks[key]
+            row, row.start_date, row.end_date, history=history, holidays=holidays[row.person_id]
         )
         changes.apply(row, {"amount_days": taken.days, "amount_minutes": taken.minutes})
         if taken.days != before:
-            found.append(RecountedRequest(row, before))
+            own = {"organization_id": recount.organization_id, "recount": recount}
+            after = {"days_before": before, "days_after": taken.days}
+            found.append(LengthChange(time_off=row, **own, **after))
     return found

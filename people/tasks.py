@@ -1,7 +1,7 @@
 from django.utils import timezone
 
 from foundation.background import task
-from people import balances, search_backfill
+from people import balances, employment, recounting, search_backfill
 from people.mcp import budget
 
 
@@ -9,6 +9,18 @@ from people.mcp import budget
 def carry_over() -> int:
     """Carries leave into the new leave year where one has begun; safe to run twice."""
     return balances.carry_over_everywhere(timezone.now())
+
+
+@task(name="people.apply_employment")
+def apply_employment() -> int:
+    """Gives people the employment that was entered ahead of today; safe to run twice."""
+    return employment.apply_due(timezone.now())
+
+
+@task(name=recounting.TASK)
+def recount() -> int:
+    """Counts requests again whose days have changed; safe to run twice."""
+    return recounting.run_waiting()
 
 
 @task(name="people.prune_data_use")

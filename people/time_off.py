@@ -1,6 +1,6 @@
 """Requests for time off: made, changed, cancelled and decided. Only pending ones change."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from people import access, calendars, changes, days, working_time
 from people.calendars import Holidays
 from people.changes import ConflictingChange, RefusedChange
+from people.employment_history import EmploymentHistory, find_history
 from people.models import (
     AbsenceStatus,
-    EmploymentRecord,
     HolidayTreatment,
     Person,
     TimeOff,
@@ -27,9 +27,6 @@ MAX_DAYS: Final = 366
 MAX_NOTE: Final = 512
 CHANGEABLE: Final = ("category", "start_date", "end_date", "is_from_half_day", "is_to_half_day")
 
-# The working weeks of a person: since which day, and the minutes of each day of the week.
-Week: TypeAlias = tuple[int, ...]
-Weeks: TypeAlias = Sequence[tuple[date, Week]]
 # Sees the locked row before it changes, and raises to stop the change.
 Precondition: TypeAlias = Callable[[TimeOff], None]
 
@@ -140,65 +137,32 @@ def amount(
     start: date,
     end: date,
     *,
+    history: EmploymentHistory | None = None,
     holidays: Holidays | None = None,
-    weeks: Weeks | None = None,
 ) -> Amount:
     """Returns the working time that a request takes between two days, both included.
 
-    Each day counts by the working pattern and the holiday calendar that the person has on it. Both
-    are read unless they are given.
+    Each day counts by the working pattern and the holiday calendar that the person has on it. The
+    employment and the holidays are read unless they are given.
     """
+    history = history or find_history(row.person)
     counted = row.category.public_holidays == HolidayTreatment.INCLUDE
     first, last = max(start, row.start_date), min(end, row.end_date)
     if holidays is None and not counted:
-        holidays = calendars.find_holidays(row.person, first, last)
+        holidays = calendars.find_holidays_of([history], first, last)[row.person_id]
     free = {} if counted or holidays is None else holidays
-    if weeks is None:
-        weeks = find_weeks_of([row.person])[row.person_id]
     parts = [
         working_time.amount(
-            week,
+            working_time.week_of(terms.working_pattern),
             free,
             begins,
             ends,
             is_from_half_day=row.is_from_half_day and begins == row.start_date,
             is_to_half_day=row.is_to_half_day and ends == row.end_date,
         )
-        for week, begins, ends in _divide(weeks, first, last)
+        for terms, begins, ends in history.divide(first, last)
     ]
     return Amount(sum((one.days for one in parts), NOTHING), sum(one.minutes for one in parts))
-
-
-def find_weeks_of(people: Sequence[Person]) -> Mapping[str, Weeks]:
-    """Returns the working weeks of each of the people, by their ids.
-
-    The first record of employment also covers every earlier day.
-    """
-    if not people:
-        return {}
-    records = access.rows(EmploymentRecord, people[0].organization_id).filter(
-        person__in=[person.pk for person in people]
-    )
-    found: dict[str, list[tuple[date, Week]]] = {}
-    for record in records.select_related("working_pattern").order_by("effective_from"):
-        week = working_time.week_of(record.working_pattern)
-        found.setdefault(record.person_id, []).append((record.effective_from, week))
-    return {
-        person.pk: found.get(person.pk)
-        or [(date.min, working_time.week_of(person.working_pattern))]
-        for person in people
-    }
-
-
-def _divide(weeks: Weeks, first: date, last: date) -> Iterator[tuple[Week, date, date]]:
-    """Yields the working weeks of a period, each with its first and last day in it."""
-    begins = first
-    for number, (_day, week) in enumerate(weeks, 1):
-        is_newest = number == len(weeks)
-        ends = last if is_newest else min(last, weeks[number][0] - working_time.ONE_DAY)
-        if begins <= ends:
-            yield week, begins, ends
-            begins = ends + working_time.ONE_DAY
 
 
 def _end(
@@ -241,6 +205,22 @@ def _check_days(row: TimeOff) -> None:
         raise RefusedChange(_("A request of one day has one half day at most."), "is_to_half_day")
 
 
+def _check_employment(row: TimeOff, history: EmploymentHistory) -> None:
+    """Raises RefusedChange unless the days are days of one employment."""
+    period = history.find_period(row.start_date)
+    if period is None:
+        # The next employment, else the last one: that of which the day is nearly one.
+        later = [one for one in history.periods if one.first_day > row.start_date]
+        if later:
+            message = _("The person is not employed on the first day, but from %s on.")
+            raise RefusedChange(message % later[0].joined, "start_date")
+        message = _("The person is not employed on the first day, but until %s.")
+        raise RefusedChange(message % history.periods[-1].left, "start_date")
+    if not period.includes(row.end_date):
+        message = _("The person is not employed on the last day, but until %s.")
+        raise RefusedChange(message % period.left, "end_date")
+
+
 def _measure(row: TimeOff) -> None:
     """Gives a request its amount.
 
@@ -250,13 +230,9 @@ def _measure(row: TimeOff) -> None:
     person, category = row.person, row.category
     if category.organization_id != person.organization_id or not category.is_active:
         raise RefusedChange(_("The category does not exist."), "category_id")
-    if person.start_date and row.start_date < person.start_date:
-        message = _("The person is not employed on the first day, but from %s on.")
-        raise RefusedChange(message % person.start_date, "start_date")
-    if person.end_date and row.end_date > person.end_date:
-        message = _("The person is not employed on the last day, but until %s.")
-        raise RefusedChange(message % person.end_date, "end_date")
-    taken = amount(row, row.start_date, row.end_date)
+    history = find_history(person)
+    _check_employment(row, history)
+    taken = amount(row, row.start_date, row.end_date, history=history)
     if not taken.days:
         raise RefusedChange(_("The person does not work on these days."), "start_date")
     row.amount_days, row.amount_minutes = taken.days, taken.minutes

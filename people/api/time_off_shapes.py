@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from people import balances, calendars, countries, models
 from people.api.fields import Days, NullText, ResourceSerializer
+from people.ledger import LineKind
 from people.models import CategoryKind
 
 # The values of the filter: labels of the API, the codes of requests, and what is ahead of somebody.
@@ -144,12 +145,16 @@ class CategorySerializer(ResourceSerializer):
         help_text="What AI clients are answered as the name; Absence unless the organization "
         "allows more."
     )
-    allowance_days = Days()
+    allowance_days = serializers.SerializerMethodField()
     is_discretionary = serializers.BooleanField()
     carry_over = Days(source="carry_over_days")
     is_active = serializers.BooleanField()
     order = serializers.IntegerField(source="position")
     updated_at = serializers.DateTimeField()
+
+    def get_allowance_days(self, row: models.TimeOffCategory) -> float:
+        """A year, today, for people of whom no leave policy says anything else."""
+        return float(self.context["days_a_year"][row.pk])
 
 
 class CalendarSerializer(ResourceSerializer):
@@ -229,7 +234,7 @@ class CategoryBalanceSerializer(ResourceSerializer):
     base_allowance = Days()
     allowance = Days()
     ledger = LedgerSumsSerializer()
-    approved = Days()
+    approved = Days(source="approved_days")
     pending = Days()
     remaining = Days(help_text="Approved and pending requests are subtracted.")
     remaining_before_pending = Days(help_text="Only approved requests are subtracted.")
@@ -237,6 +242,35 @@ class CategoryBalanceSerializer(ResourceSerializer):
 
     def get_unit(self, _row: Any) -> str:
         return "days"
+
+
+class LedgerLineSerializer(ResourceSerializer):
+    """Days that are added to a balance, or taken away if negative, and why."""
+
+    kind = serializers.ChoiceField(LineKind.choices)
+    first_day = serializers.DateField()
+    last_day = serializers.DateField()
+    days = Days()
+    text = serializers.CharField(help_text="How the days were counted.")
+    policy = NullText(source="policy.name", help_text="The leave policy that grants them.")
+    time_off_id = NullText(source="request.pk")
+    entry_id = NullText(source="entry.pk", help_text="Of the entry in leave-balance-ledger.")
+
+
+class ExplainedCategorySerializer(ResourceSerializer):
+    category_id = serializers.CharField(source="category.pk")
+    name = serializers.CharField(source="category.name")
+    name_for_ai = serializers.CharField(source="category.name_for_ai")
+    lines = LedgerLineSerializer(many=True)
+    remaining = Days(help_text="The sum of the lines.")
+
+
+class ExplainedBalanceSerializer(ResourceSerializer):
+    """Why a person's balances in one leave year are what they are, line by line."""
+
+    person_id = serializers.CharField(source="person.pk")
+    leave_year = LeaveYearSerializer(source="year")
+    categories = ExplainedCategorySerializer(many=True)
 
 
 class BalanceTotalsSerializer(ResourceSerializer):
@@ -263,7 +297,7 @@ class BalanceTotalsSerializer(ResourceSerializer):
         return float(row.total("adjustment"))
 
     def get_approved(self, row: balances.Balance) -> float:
-        return float(row.total("approved"))
+        return float(row.total("approved_days"))
 
     def get_pending(self, row: balances.Balance) -> float:
         return float(row.total("pending"))

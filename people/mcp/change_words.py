@@ -9,9 +9,10 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from foundation.text.folding import remove_invisible
-from people import access, balances, days, disclosure
+from people import access, allowances, balances, days, disclosure, leave_years
 from people.api.operation import CheckedCall
-from people.balances import CategoryBalance, LeaveYear
+from people.balances import CategoryBalance
+from people.leave_years import LeaveYear
 from people.mcp.projections import redact
 from people.models import CategoryKind, Person, TimeOff, TimeOffCategory
 
@@ -33,9 +34,9 @@ def read_allowances(call: CheckedCall, rows: Sequence[TimeOff]) -> Allowances:
     """
     if BALANCE_SCOPE not in call.key.scopes:
         return {}
-    settings = balances.settings_of(call.organization_id)
+    settings = leave_years.find_settings(call.organization_id)
     dates = sorted(day for row in rows for day in (row.start_date, row.end_date))
-    years = dict.fromkeys(balances.leave_year(settings, day) for day in dates)
+    years = dict.fromkeys(leave_years.find_year(settings, day) for day in dates)
     person = access.row(Person, call.organization_id, rows[0].person_id, "working_pattern")
     return {
         (year, one.category.pk): one
@@ -45,11 +46,11 @@ def read_allowances(call: CheckedCall, rows: Sequence[TimeOff]) -> Allowances:
 
 
 def describe(
-    old: TimeOff | None, new: TimeOff, allowances: Allowances, changed: Allowances
+    old: TimeOff | None, new: TimeOff, current: Allowances, changed: Allowances
 ) -> list[str]:
     """Returns the lines; without an old request, the new one is made.
 
-    `allowances` are those without the change, `changed` those with it.
+    `current` are those without the change, `changed` those with it.
     """
     parts: Mapping[str, Callable[[TimeOff], str]] = {
         "Days": _days_in_words,
@@ -61,7 +62,7 @@ def describe(
     for title, read in parts.items():
         before, after = read(old or new), read(new)
         lines.append(f"{title}: {after if before == after else f'{before} becomes {after}'}")
-    return [*lines, *_describe_allowances(allowances, changed), *_describe_past(new)]
+    return [*lines, *_describe_allowances(current, changed), *_describe_past(new)]
 
 
 def format_value(value: Any) -> str:
@@ -89,7 +90,10 @@ def _count_days(number: Decimal) -> str:
 def _category_in_words(row: TimeOff) -> str:
     """The name if the organization allows it; else what the category is."""
     category = row.category
-    allowance = _count_days(category.allowance_days)
+    organization_id = category.organization_id
+    policies = allowances.list_policies(organization_id, [category])[category.pk]
+    base = allowances.find_days_a_year(category, policies, row.start_date)
+    allowance = _count_days(base)
     words = {
         CategoryKind.SICKNESS: "sickness",
         CategoryKind.OTHER: "taken from no allowance",
@@ -126,7 +130,7 @@ def _describe_allowances(before: Allowances, after: Allowances) -> Sequence[str]
 def _describe_past(row: TimeOff) -> Sequence[str]:
     organization = row.person.organization
     today = days.today(organization)
-    year = balances.leave_year(balances.settings_of(organization.pk), today)
+    year = leave_years.find_year(leave_years.find_settings(organization.pk), today)
     if row.end_date < year.starts_on:
         return ("These days are in a leave year that has ended.",)
     return ("The last of these days is in the past.",) if row.end_date < today else ()

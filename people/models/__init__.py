@@ -17,6 +17,8 @@ from people.models.people import (
     PersonWord,
     RelationshipType,
 )
+from people.models.policies import LeavePolicy
+from people.models.recounts import LengthChange, Recount
 from people.models.reference import ReferenceItem, ReferenceKind, WorkingPattern
 from people.models.time_off import (
     AbsenceStatus,
@@ -43,7 +45,9 @@ __all__ = [
     "FieldType",
     "HolidayCalendar",
     "HolidayTreatment",
+    "LeavePolicy",
     "LedgerEntry",
+    "LengthChange",
     "OrgUnit",
     "OrgUnitMembership",
     "Person",
@@ -51,6 +55,7 @@ __all__ = [
     "PersonRelationship",
     "PersonWord",
     "PublicHoliday",
+    "Recount",
     "ReferenceItem",
     "ReferenceKind",
     "RelationshipType",

@@ -22,16 +22,19 @@ MINUTES_PER_WEEK: Final = 7 * 24 * 60
 
 def _reference() -> Any:
     return models.ForeignKey(
-        ReferenceItem, models.SET_NULL, related_name="+", null=True, blank=True
+        ReferenceItem, models.RESTRICT, related_name="+", null=True, blank=True
     )
 
 
 class Employment(models.Model):
-    """What a person is employed as; the current state and each past one have these columns."""
+    """What a person is employed as; the current state and each past one have these columns.
+
+    What they name cannot be deleted: it would change the past.
+    """
 
     job_title = models.CharField(_("job title"), max_length=128, blank=True)
     department = models.ForeignKey(
-        OrgUnit, models.SET_NULL, related_name="+", null=True, blank=True
+        OrgUnit, models.RESTRICT, related_name="+", null=True, blank=True
     )
     manager = models.ForeignKey(
         "people.Person", models.SET_NULL, related_name="%(class)s_reports", null=True, blank=True
@@ -40,7 +43,7 @@ class Employment(models.Model):
     holiday_calendar = calendar_column()
     work_type = _reference()
     working_pattern = models.ForeignKey(
-        WorkingPattern, models.SET_NULL, related_name="+", null=True, blank=True
+        WorkingPattern, models.RESTRICT, related_name="+", null=True, blank=True
     )
     contracted_weekly_minutes = models.PositiveIntegerField(
         _("contracted minutes a week"),
@@ -153,6 +156,9 @@ class EmploymentRecord(Record, Employment):
     id = key(new_employment_id)
     person = models.ForeignKey(Person, models.CASCADE, related_name="employment_history")
     effective_from = models.DateField(_("from"))
+    is_ahead = models.BooleanField(
+        _("its day has not begun"), default=False, db_default=False, editable=False
+    )
 
     class Meta:
         verbose_name = _("employment record")
@@ -161,6 +167,13 @@ class EmploymentRecord(Record, Employment):
         constraints = (
             models.UniqueConstraint(
                 fields=("person", "effective_from"), name="people_employment_one_a_day"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("effective_from",),
+                condition=Q(is_ahead=True),
+                name="people_employment_ahead",
             ),
         )
 

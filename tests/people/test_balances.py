@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from people import balances, time_off
+from people import balances, leave_years, time_off
 from people.models import EntryType, LedgerEntry, Person, TimeOffSettings
 from tests.people.conftest import Office
 
@@ -34,7 +34,7 @@ def only(person: Person, on: date = JUNE) -> balances.CategoryBalance:
 def test_the_leave_year_begins_on_the_day_of_the_settings(
     month: int, day: int, on: date, starts: date, ends: date
 ) -> None:
-    year = balances.leave_year(TimeOffSettings(reset_month=month, reset_day=day), on)
+    year = leave_years.find_year(TimeOffSettings(reset_month=month, reset_day=day), on)
     assert (year.starts_on, year.ends_on) == (starts, ends)
 
 
@@ -72,9 +72,9 @@ def test_what_is_left_is_less_what_is_pending_and_approved_in_the_year(office: O
     over_the_end = office.leave_of(person, date(2026, 12, 28), date(2027, 1, 8))
     time_off.approve(office.organization.pk, over_the_end.pk)
     found = only(person)
-    assert (found.approved, found.pending) == (Decimal(9), Decimal("0.5"))
+    assert (found.approved_days, found.pending) == (Decimal(9), Decimal("0.5"))
     assert found.remaining == Decimal("18.5")
-    assert only(person, date(2027, 2, 1)).approved == 6
+    assert only(person, date(2027, 2, 1)).approved_days == 6
 
 
 def test_the_ledger_counts_in_the_year_of_its_days(office: Office) -> None:

@@ -111,7 +111,7 @@ def test_each_leave_year_counts_its_part_by_the_calendar_of_the_person(
 
     def approved_days(person: Person, year: int) -> Decimal:
         (found,) = balances.balance(person, date(year, 6, 1)).categories
-        return found.approved
+        return found.approved_days
 
     for person in (in_lisbon, here):
         office.leave_of(person, date(2026, 12, 28), date(2027, 1, 8))

@@ -10,11 +10,13 @@ from django.test import Client
 from django.utils import timezone
 
 from foundation.admin_urls import page_url
+from people import employment
 from people.models import (
     AbsenceStatus,
     CustomField,
     EmploymentRecord,
     HolidayCalendar,
+    LeavePolicy,
     OrgUnit,
     Person,
     PersonProfile,
@@ -23,6 +25,7 @@ from people.models import (
     TimeOffCategory,
     TimeOffSettings,
 )
+from people.models.reference import WEEKDAYS
 from tests.drivers.shown_forms import save
 from tests.people.conftest import Office
 from workspace.models import Membership, Organization, Role, User
@@ -139,14 +142,100 @@ def test_employment_changes_by_a_record(browser: Client, office: Office) -> None
     assert (person.job_title, person.manager) == ("Lead", boss)
     record = EmploymentRecord.objects.get()
     assert record.job_title == "Lead"
-    # A record is not overwritten.
-    assert browser.post(page("employmentrecord", "change", record.pk), form).status_code == 403
-    tomorrow = timezone.localdate() + timedelta(days=1)
-    said = send(browser, address, form | {"effective_from": tomorrow.isoformat()})
-    assert "cannot take effect in the future" in said
     said = send(browser, address, form | {"person": boss.pk, "manager": person.pk})
     assert "managed by somebody below them" in said
     assert EmploymentRecord.objects.get() == record
+    # What is entered ahead is not the present employment.
+    tomorrow = timezone.localdate() + timedelta(days=2)
+    later = {"effective_from": tomorrow.isoformat(), "job_title": "Head"}
+    send(browser, address, form | later)
+    person.refresh_from_db()
+    assert (person.job_title, EmploymentRecord.objects.count()) == ("Lead", 2)
+
+
+def test_an_employment_record_is_corrected_with_a_reason(browser: Client, office: Office) -> None:
+    person = office.person()
+    record = employment.add(person, date(2026, 2, 1), job_title="Ledad")
+    address = page("employmentrecord", "change", record.pk)
+    said = send(browser, address, {"job_title": "Lead"})
+    assert "Enter why this is changed for days that have passed." in said
+    send(browser, address, {"job_title": "Lead", "reason": "A typing error"})
+    person.refresh_from_db()
+    assert person.job_title == "Lead"
+    history = browser.get(page("employmentrecord", "history", record.pk)).content.decode()
+    assert "Job title: Ledad becomes Lead. Reason: A typing error" in history
+    said = send(browser, address, {"end_date": "2026-02-28", "start_date": "2026-03-01"})
+    assert EmploymentRecord.objects.get().end_date is None
+    # The only record of a person is not deleted; another one is, on its day too.
+    delete = page("employmentrecord", "delete", record.pk)
+    assert browser.post(delete, {"post": "yes"}).status_code == 403
+    employment.add(person, date(2026, 3, 1), job_title="Wrong")
+    assert browser.post(delete, {"post": "yes"}).status_code == 302
+    assert EmploymentRecord.objects.get().job_title == "Wrong"
+
+
+def test_a_leave_policy_that_holds_changes_with_a_reason_only(
+    browser: Client, office: Office
+) -> None:
+    form = {"organization": office.organization.pk, "category": office.leave.pk}
+    form |= {"name": "Thirty", "allowance_days": "30", "years_of_service": "0"}
+    add = page("leavepolicy", "add")
+    ahead = (timezone.localdate() + timedelta(days=400)).isoformat()
+    send(browser, add, form | {"valid_from": ahead})
+    policy = LeavePolicy.objects.get()
+    assert "is for the same people from the same day on" in send(
+        browser, add, form | {"valid_from": ahead, "name": "Again"}
+    )
+    said = send(browser, add, form | {"valid_from": "2026-01-01", "name": "Before"})
+    assert "Enter why this is changed for days that have passed." in said
+    address = page("leavepolicy", "change", policy.pk)
+    form |= {"allowance_days": "31", "valid_from": ahead}
+    send(browser, address, form)
+    form["valid_from"] = "2026-01-01"
+    said = send(browser, address, form)
+    assert "Enter why this is changed for days that have passed." in said
+    send(browser, address, form | {"reason": "Agreed with the council"})
+    history = browser.get(page("leavepolicy", "history", policy.pk)).content.decode()
+    assert "Days a year: 30.0 becomes 31" in history
+    assert f"From: {ahead} becomes 2026-01-01. Reason: Agreed with the council" in history
+    delete = page("leavepolicy", "delete", policy.pk)
+    assert browser.post(delete, {"post": "yes"}).status_code == 403
+    said = send(browser, address, form | {"valid_to": "2025-12-31", "reason": "x"})
+    assert "The last day is before the first day." in said
+
+
+def test_what_employment_is_counted_by_neither_changes_nor_is_deleted(
+    browser: Client, office: Office
+) -> None:
+    used, unused, place = office.pattern(), office.pattern("Unused"), office.place("Berlin")
+    unit = OrgUnit.objects.create(organization=office.organization, type="team", name="Engines")
+    person = office.person()
+    values = {"working_pattern": used, "work_place": place, "department": unit}
+    employment.change(person, date(2026, 1, 1), **values)
+    # The person has left all of these, but the history has them.
+    employment.change(person, date(2026, 2, 1), **dict.fromkeys(values))
+    for pattern, tuesday in ((used, 480), (unused, 0)):
+        address = page("workingpattern", "change", pattern.pk)
+        form = dict.fromkeys(WEEKDAYS, "480") | {"tuesday": "0"}
+        send(browser, address, form | {"label": f"New {pattern.label}"})
+        pattern.refresh_from_db()
+        assert (pattern.label[:3], pattern.tuesday) == ("New", tuesday)
+    rows = (("workingpattern", used), ("referenceitem", place), ("orgunit", unit))
+    for model, row in rows:
+        browser.post(page(model, "delete", row.pk), {"post": "yes"})
+        assert type(row).objects.filter(pk=row.pk).exists()
+    browser.post(page("workingpattern", "delete", unused.pk), {"post": "yes"})
+    assert not type(unused).objects.filter(pk=unused.pk).exists()
+
+
+def test_the_days_of_a_category_in_use_change_by_a_policy(browser: Client, office: Office) -> None:
+    office.leave_of(office.person(), MONDAY, MONDAY)
+    address = page("timeoffcategory", "change", office.leave.pk)
+    form = {"name": "Holiday", "allowance_days": "30", "carry_over_days": "0", "position": "0"}
+    form |= {"public_holidays": "exclude", "consumes_balance": "on"}
+    send(browser, address, form)
+    office.leave.refresh_from_db()
+    assert (office.leave.name, office.leave.allowance_days) == ("Holiday", 28)
 
 
 def test_a_second_employment_record_of_a_day_is_refused(browser: Client, office: Office) -> None:
@@ -195,11 +284,12 @@ def test_who_moves_may_begin_on_the_present_day_of_either_place(
     shown = browser.get(address, {"person": mover.pk}).content.decode()
     proposed = "2026-11-28" if old == "Pacific/Auckland" else "2026-11-27"
     assert f'value="{proposed}"' in shown
-    form = {"person": mover.pk, "work_place": after.pk, "effective_from": "2026-11-29"}
-    assert "cannot take effect in the future" in send(browser, address, form)
-    send(browser, address, form | {"effective_from": "2026-11-28"})
-    mover.refresh_from_db()
-    assert mover.work_place == after
+    later = office.person(work_place=before)
+    for person, day, place in ((mover, "2026-11-28", after), (later, "2026-11-29", before)):
+        form = {"person": person.pk, "work_place": after.pk, "effective_from": day}
+        send(browser, address, form)
+        person.refresh_from_db()
+        assert person.work_place == place
 
 
 def test_requests_are_added_and_decided(browser: Client, office: Office) -> None:

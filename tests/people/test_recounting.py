@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import time_machine
 from django.db import connection
-from django.db.models import Q
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from foundation import leases
 from foundation.admin_urls import page_url
 from people import employment, recounting, time_off
-from people.models import HolidayCalendar, Person, PublicHoliday, TimeOff
+from people.models import HolidayCalendar, Person, PublicHoliday, Recount, TimeOff
 from tests.drivers.shown_forms import save
 from tests.people.conftest import Office
 from workspace.models import Membership, Role, User
@@ -56,8 +56,20 @@ def length(row: TimeOff) -> tuple[float, int, int]:
     return float(row.amount_days), row.amount_minutes, row.version
 
 
-def history(browser: Client, row: TimeOff) -> str:
-    return browser.get(page("timeoff", "history", row.pk)).content.decode()
+def count_again() -> int:
+    """Does what the worker does; returns how many requests have another length."""
+    return recounting.run_waiting()
+
+
+def list_changes(browser: Client) -> str:
+    """The list of changed lengths, as HR reads it."""
+    return browser.get(page("lengthchange", "changelist")).content.decode()
+
+
+def list_lengths(row: TimeOff) -> list[tuple[float, float]]:
+    """The lengths on record, the first change first."""
+    changes = row.length_changes.order_by("created_at")
+    return [(float(one.days_before), float(one.days_after)) for one in changes]
 
 
 def test_a_holiday_gives_a_day_back_and_takes_it_again(
@@ -68,24 +80,29 @@ def test_a_holiday_gives_a_day_back_and_takes_it_again(
     before = office.leave_of(here, date(2026, 6, 3), date(2026, 6, 3))
     form = {"organization": office.organization.pk, "calendar": berlin.pk, "name": "Founding day"}
     answer = save(browser, page("publicholiday", "add"), form | {"date": "2026-06-10"}, follow=True)
-    assert "1 request was counted again" in answer.content.decode()
+    assert "Requests are counted again" in answer.content.decode()
+    assert length(ours) == (5.0, 2400, 1)
+    assert (count_again(), count_again()) == (1, 0)
     # Five days less the Wednesday, in Berlin alone.
     assert length(ours) == (4.0, 1920, 2)
     assert length(theirs) == (5.0, 2400, 1)
-    said = history(browser, ours)
-    assert "The length changed from 5 to 4 days" in said
-    assert "Founding day" in said
+    assert list_lengths(ours) == [(5.0, 4.0)]
+    said = list_changes(browser)
+    for text in ("Founding day” was saved", "5.0", "4.0", "admin@office.example", "Leave"):
+        assert text in said
     holiday = PublicHoliday.objects.get()
     changed = form | {"date": "2026-06-03"}
     save(browser, page("publicholiday", "change", holiday.pk), changed, follow=True)
+    assert count_again() == 2
     assert length(ours)[0] == 5.0
     assert length(before)[0] == 0.0
     half = changed | {"is_half_day": "on"}
     save(browser, page("publicholiday", "change", holiday.pk), half, follow=True)
-    assert length(before)[0] == 0.5
+    assert (count_again(), length(before)[0]) == (1, 0.5)
     browser.post(page("publicholiday", "delete", holiday.pk), {"post": "yes"})
-    assert length(before)[0] == 1.0
-    assert "The length changed from 0.5 to 1 days: deleted holidays" in history(browser, before)
+    assert (count_again(), length(before)[0]) == (1, 1.0)
+    assert list_lengths(before) == [(1.0, 0.0), (0.0, 0.5), (0.5, 1.0)]
+    assert "deleted holidays" in list_changes(browser)
 
 
 def test_several_deleted_holidays_are_given_back_together(
@@ -98,6 +115,7 @@ def test_several_deleted_holidays_are_given_back_together(
     chosen = [one.pk for one in PublicHoliday.objects.all()]
     form = {"action": "delete_selected", "_selected_action": chosen, "post": "yes"}
     browser.post(page("publicholiday", "changelist"), form)
+    assert count_again() == 1
     assert not PublicHoliday.objects.exists()
     assert length(row)[0] == 5.0
 
@@ -109,7 +127,7 @@ def test_days_that_a_calendar_is_filled_with_are_given_back(
     form = {"action": "fill", "_selected_action": [lisbon.pk], "add": "Add"}
     form |= {"first_year": "2026", "last_year": "2026", "day": ["2026-06-10"]}
     browser.post(page("holidaycalendar", "changelist"), form)
-    assert length(row)[0] == 4.0
+    assert (count_again(), length(row)[0]) == (1, 4.0)
 
 
 @pytest.mark.usefixtures("berlin")
@@ -122,11 +140,13 @@ def test_another_calendar_of_a_place_or_of_all_counts_requests_again(
     elsewhere = office.leave_of(office.person(), MONDAY, FRIDAY)
     form = {"kind": "wp", "label": "House", "position": "0", "holiday_calendar": lisbon.pk}
     save(browser, page("referenceitem", "change", place.pk), form, follow=True)
+    assert count_again() == 1
     assert (length(at_the_place)[0], length(elsewhere)[0]) == (4.0, 5.0)
     chosen = {"action": "make_default", "_selected_action": [lisbon.pk]}
     browser.post(page("holidaycalendar", "changelist"), chosen)
+    assert count_again() == 1
     assert (length(at_the_place)[0], length(elsewhere)[0]) == (4.0, 4.0)
-    assert "Lisbon became the default holiday calendar" in history(browser, elsewhere)
+    assert "Lisbon became the default holiday calendar" in list_changes(browser)
 
 
 def test_what_has_ended_and_years_that_have_ended_stay_as_they_were(
@@ -140,6 +160,7 @@ def test_what_has_ended_and_years_that_have_ended_stay_as_they_were(
     own = {"organization": office.organization.pk, "calendar": berlin.pk, "name": "Day"}
     for day in ("2026-06-10", "2025-12-03"):
         save(browser, page("publicholiday", "add"), own | {"date": day}, follow=True)
+    assert count_again() == 0
     for row in (declined, last_year, theirs):
         assert length(row)[0] == 5.0
 
@@ -173,10 +194,15 @@ def test_a_change_of_the_working_week_counts_what_is_booked_again(
     october = office.leave_of(person, date(2026, 10, 5), date(2026, 10, 9))
     form = {"person": person.pk, "effective_from": "2026-06-01", "working_pattern": three.pk}
     save(browser, page("employmentrecord", "add"), form, follow=True)
+    assert count_again() == 1
     # Monday to Friday in May; Monday, Tuesday and Wednesday in October.
     assert (length(may)[0], length(october)[0]) == (5.0, 3.0)
-    said = history(browser, october)
-    assert "The length changed from 5 to 3 days: employment changed from 2026-06-01 on." in said
+    assert list_lengths(october) == [(5.0, 3.0)]
+    assert "employment changed from 2026-06-01 on" in list_changes(browser)
+    # The record was wrong: it is deleted, and the days are as they were.
+    record = person.employment_history.get(effective_from=date(2026, 6, 1))
+    browser.post(page("employmentrecord", "delete", record.pk), {"post": "yes"})
+    assert (count_again(), length(october)[0]) == (1, 5.0)
 
 
 def test_requests_of_all_people_are_counted_in_batches(
@@ -188,23 +214,63 @@ def test_requests_of_all_people_are_counted_in_batches(
     )
     office.holiday(WEDNESDAY, berlin)
     monkeypatch.setattr(recounting, "BATCH", 2)
-    found = recounting.recount_days(office.organization, {berlin.pk}, [WEDNESDAY])
-    assert {one.row.pk: (one.before, one.row.amount_days) for one in found} == {
-        row.pk: (5, 4) for row in rows
-    }
-    assert length(elsewhere)[0] == 5.0
+    assert recounting.request_recount(office.organization, "A holiday", dates=[WEDNESDAY])
+    assert count_again() == 5
+    assert [list_lengths(row) for row in rows] == [[(5.0, 4.0)]] * 5
+    assert (length(elsewhere)[0], list_lengths(elsewhere)) == (5.0, [])
 
 
-def test_requests_that_keep_their_length_cost_no_statements_each(
-    office: Office, berlin: HolidayCalendar
+def test_a_run_that_is_stopped_goes_on_with_the_next_people(
+    office: Office, berlin: HolidayCalendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    rows = [office.leave_of(office.person(), MONDAY, FRIDAY) for _ in range(3)]
+    office.holiday(WEDNESDAY, berlin)
+    monkeypatch.setattr(recounting, "BATCH", 2)
+    recounting.request_recount(office.organization, "A holiday", dates=[WEDNESDAY])
+    with monkeypatch.context() as patched:
+        stops = iter([False, True])
+        patched.setattr(leases, "is_stopping", lambda: next(stops))
+        assert count_again() == 2
+    assert Recount.objects.get().finished_at is None
+    assert (count_again(), Recount.objects.get().finished_at is None) == (1, False)
+    assert {length(row)[0] for row in rows} == {4.0}
+
+
+def test_a_category_that_counts_holidays_counts_its_requests_again(
+    office: Office, browser: Client, berlin: HolidayCalendar
+) -> None:
+    office.holiday(WEDNESDAY, berlin)
+    person = office.person()
+    row = office.leave_of(person, MONDAY, FRIDAY)
+    other = office.leave_of(person, date(2026, 6, 15), FRIDAY.replace(day=19))
+    other.category = office.category("Other")
+    other.save()
+    form = {"name": "Leave", "consumes_balance": "on", "carry_over_days": "0", "position": "0"}
+    form |= {"public_holidays": "include", "is_active": "on"}
+    save(browser, page("timeoffcategory", "change", office.leave.pk), form, follow=True)
+    assert (count_again(), length(row)[0]) == (1, 5.0)
+    assert "the public holidays of the category Leave" in list_changes(browser)
+
+
+def test_changed_lengths_of_another_organization_are_not_listed(
+    other_office: Office, browser: Client
+) -> None:
+    theirs = other_office.leave_of(other_office.person(first_name="Zweite"), MONDAY, FRIDAY)
+    other_office.holiday(WEDNESDAY)
+    recounting.request_recount(other_office.organization, "Theirs", dates=[WEDNESDAY])
+    assert (count_again(), length(theirs)[0]) == (1, 4.0)
+    said = list_changes(browser)
+    assert "Theirs" not in said
+    assert "Zweite" not in said
+
+
+def test_requests_that_keep_their_length_cost_no_statements_each(office: Office) -> None:
     counts = []
     for _ in range(2):
         for _number in range(3):
             office.leave_of(office.person(), MONDAY, FRIDAY)
+        recounting.request_recount(office.organization, "Nothing", dates=[WEDNESDAY])
         with CaptureQueriesContext(connection) as queries:
-            assert recounting.recount_requests(office.organization, Q()) == []
-            days = [WEDNESDAY]
-            assert recounting.recount_days(office.organization, {berlin.pk}, days) == []
+            assert count_again() == 0
         counts.append(len(queries))
     assert counts[0] == counts[1]

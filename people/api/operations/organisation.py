@@ -3,13 +3,15 @@
 from typing import Final
 
 from oauth.principal import KeyKind
-from people import access, balances, days
+from people import access, days, leave_years
 from people.api import answers, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
 from people.api.queries import PageQuery, UnitsQuery
 from people.models import OrgUnit, ReferenceItem, ReferenceKind, TimeOffSettings, WorkingPattern
 from rest.paging import PageOrder
 from workspace.models import Organization
+
+PATTERNS: Final = PageOrder("label", name="working_patterns")
 
 
 def find_organization(call: CheckedCall) -> Organization:
@@ -22,7 +24,7 @@ def principal(call: CheckedCall) -> OperationAnswer:
     key, is_test = call.key, call.key.kind == KeyKind.TEST
     organization = find_organization(call)
     today = days.today(organization)
-    year = balances.leave_year(balances.settings_of(organization.pk), today)
+    year = leave_years.find_year(leave_years.find_settings(organization.pk), today)
     data = {
         "organisation": {"id": str(call.organization_id)},
         "api_key": {"key_id": str(key.key_id), "scopes": list(key.scopes)},
@@ -78,7 +80,7 @@ def unit(call: CheckedCall) -> OperationAnswer:
 
 def patterns(call: CheckedCall) -> OperationAnswer:
     rows = access.rows(WorkingPattern, call.organization_id)
-    return answers.paginate(shapes.WorkingPatternSerializer, rows, call.query, PageOrder("label"))
+    return answers.paginate(shapes.WorkingPatternSerializer, rows, call.query, PATTERNS)
 
 
 def pattern(call: CheckedCall) -> OperationAnswer:

@@ -15,7 +15,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from people import access, balances, days
+from people import access, days, leave_years
 from people.api import answers, people_filters, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
 from people.api.operations.organisation import find_organization
@@ -52,7 +52,7 @@ DAYS: Final[Mapping[str, str]] = {
 
 def person_context(call: CheckedCall) -> Mapping[str, Any]:
     """What the shapes of people and employment need to know of the organization."""
-    settings = balances.settings_of(call.organization_id)
+    settings = leave_years.find_settings(call.organization_id)
     today = days.today(find_organization(call))
     return {"full_time": settings.full_time_weekly_minutes, "today": today}
 
@@ -112,7 +112,7 @@ def reports(call: CheckedCall) -> OperationAnswer:
         shapes.ReportSerializer,
         rows.annotate(direct_reports=Coalesce(counted, 0, output_field=IntegerField())),
         call.query,
-        PageOrder("last_name"),
+        PageOrder("last_name", name="reports"),
         also={"totals": totals},
     )
 

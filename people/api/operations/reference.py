@@ -1,15 +1,16 @@
 """Lists that records refer to."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
 from rest_framework import serializers
 
-from people import access, countries
+from people import access, allowances, countries, days
 from people.api import answers, shapes, time_off_shapes
 from people.api.fields import ResourceSerializer
 from people.api.operation import CheckedCall, Operation, OperationAnswer
+from people.api.operations.organisation import find_organization
 from people.models import AbsenceStatus, ReferenceItem, ReferenceKind, TimeOffCategory
 
 
@@ -42,14 +43,26 @@ def all_countries(_call: CheckedCall) -> OperationAnswer:
 
 
 def categories(call: CheckedCall) -> OperationAnswer:
-    return answers.many(
-        time_off_shapes.CategorySerializer, access.rows(TimeOffCategory, call.organization_id)
-    )
+    rows = list(access.rows(TimeOffCategory, call.organization_id))
+    shape = time_off_shapes.CategorySerializer
+    return answers.many(shape, rows, context=_find_days_a_year(call, rows))
 
 
 def category(call: CheckedCall) -> OperationAnswer:
     row = access.row(TimeOffCategory, call.organization_id, call.path["category_id"])
-    return answers.one(time_off_shapes.CategorySerializer, row)
+    context = _find_days_a_year(call, [row])
+    return answers.one(time_off_shapes.CategorySerializer, row, context=context)
+
+
+def _find_days_a_year(call: CheckedCall, rows: Sequence[TimeOffCategory]) -> Mapping[str, Any]:
+    """The days a year of each category today, by its id, as the context of its shape."""
+    policies = allowances.list_policies(call.organization_id, rows)
+    today = days.today(find_organization(call))
+    return {
+        "days_a_year": {
+            one.pk: allowances.find_days_a_year(one, policies[one.pk], today) for one in rows
+        }
+    }
 
 
 CATEGORY_EXAMPLE: Final = {

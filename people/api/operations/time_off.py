@@ -8,7 +8,16 @@ from django.db.models import Count, DateField, F, Prefetch, Q, QuerySet, Value
 from django.db.models.functions import Greatest
 from rest_framework import serializers
 
-from people import access, balances, calendars, days, disclosure, time_off
+from people import (
+    access,
+    allowances,
+    balances,
+    calendars,
+    days,
+    disclosure,
+    leave_years,
+    time_off,
+)
 from people.api import answers, people_filters, time_off_shapes
 from people.api.errors import HrApiError
 from people.api.fields import Day, RecordKey, YesNo
@@ -24,6 +33,7 @@ from people.api.queries import (
     WhoIsOutQuery,
 )
 from people.api.time_off_shapes import STATUSES
+from people.balances import Balance
 from people.employment import EmploymentState, has_state
 from people.models import (
     AbsenceStatus,
@@ -44,6 +54,8 @@ from rest.serializers import StrictSerializer
 BY_START: Final = PageOrder("start_date", is_descending=True)
 # Whose an absence is, in words.
 OWNER: Final = ("person__department", "person__work_place")
+FIRST_OUT: Final = PageOrder("start_date", name="out")
+BY_NAME: Final = PageOrder("last_name", name="balances")
 NEXT_FIRST: Final = PageOrder("start_date", name="next_first")
 
 
@@ -183,7 +195,7 @@ def who_is_out(call: CheckedCall) -> OperationAnswer:
         time_off_shapes.OutSerializer,
         rows,
         call.query,
-        PageOrder("start_date"),
+        FIRST_OUT,
         context={"has_names": has_names},
         also={"totals": totals},
     )
@@ -194,7 +206,7 @@ def balances_of_people(call: CheckedCall) -> OperationAnswer:
     query = call.query
     day = query.get("on") or days.today(find_organization(call))
     category = _find_allowance(call)
-    year = balances.leave_year(balances.settings_of(call.organization_id), day)
+    year = leave_years.find_year(leave_years.find_settings(call.organization_id), day)
     people = access.rows(Person, call.organization_id)
     if _names_people(call):
         people = people_filters.filter_people(call, day)
@@ -204,10 +216,11 @@ def balances_of_people(call: CheckedCall) -> OperationAnswer:
         people = people.filter(has_state(EmploymentState.EMPLOYED, day))
     most = query.get("taken_below")
     if most is not None:
-        people = balances.filter_taken_below(people, category, day, most)
+        people = balances.filter_taken_below(people, category, year, day, most)
     people = people.select_related("working_pattern", "work_place")
-    page = paging.build_page(people, query, PageOrder("last_name"))
-    found = balances.list_leave_use(page.rows, category, day)
+    page = paging.build_page(people, query, BY_NAME)
+    policies = allowances.list_policies(call.organization_id, [category])[category.pk]
+    found = balances.list_leave_use(page.rows, category, policies, year, day)
     if most is not None:
         # The condition of the database leaves out parts of requests that go on after the day.
         found = [one for one in found if one.taken < most]
@@ -217,7 +230,7 @@ def balances_of_people(call: CheckedCall) -> OperationAnswer:
         "day": day,
         "leave_year": year,
         "category_id": category.pk,
-        "base_allowance": category.allowance_days,
+        "base_allowance": allowances.find_days_a_year(category, policies, day),
     }
     return OperationAnswer(
         {
@@ -247,7 +260,7 @@ def _find_allowance(call: CheckedCall) -> TimeOffCategory:
 
 def settings(call: CheckedCall) -> OperationAnswer:
     return answers.one(
-        time_off_shapes.SettingsSerializer, balances.settings_of(call.organization_id)
+        time_off_shapes.SettingsSerializer, leave_years.find_settings(call.organization_id)
     )
 
 
@@ -276,14 +289,22 @@ def _list_holidays(call: CheckedCall) -> QuerySet[PublicHoliday]:
 
 
 def balance(call: CheckedCall) -> OperationAnswer:
-    related = ("working_pattern", "organization")
+    found = _find_balance(call)
+    return OperationAnswer({"data": time_off_shapes.BalanceSerializer(found).data})
+
+
+def explain_balance(call: CheckedCall) -> OperationAnswer:
+    found = _find_balance(call)
+    return OperationAnswer({"data": time_off_shapes.ExplainedBalanceSerializer(found).data})
+
+
+def _find_balance(call: CheckedCall) -> Balance:
+    related = ("working_pattern", "work_place", "organization")
     row = access.row(Person, call.organization_id, call.path["person_id"], *related)
     # Leave years turn with the day of the organization, wherever the person works.
     on = call.query.get("on") or days.today(row.organization)
     found = balances.balance(row, on)
-    if call.is_for_ai:
-        found = disclosure.limit_balance(found)
-    return OperationAnswer({"data": time_off_shapes.BalanceSerializer(found).data})
+    return disclosure.limit_balance(found) if call.is_for_ai else found
 
 
 def ledger(call: CheckedCall) -> OperationAnswer:
@@ -431,6 +452,33 @@ LEDGER_EXAMPLE: Final = {
     "created_at": "2026-01-01T03:45:00Z",
     "updated_at": "2026-01-01T03:45:00Z",
 }
+LINE_EXAMPLE: Final = {
+    "kind": "granted",
+    "first_day": "2026-01-01",
+    "last_day": "2026-12-31",
+    "days": 28.0,
+    "text": "28 days a year: 28",
+    "policy": "Full time",
+    "time_off_id": None,
+    "entry_id": None,
+}
+EXPLAINED_EXAMPLE: Final = {
+    "person_id": "2b7v0c9x4k1m",
+    "leave_year": {
+        "starts_on": "2026-01-01",
+        "ends_on": "2026-12-31",
+        "resets_on": "2027-01-01",
+    },
+    "categories": [
+        {
+            "category_id": "toc_3h",
+            "name": "Annual leave",
+            "name_for_ai": "Absence",
+            "lines": [LINE_EXAMPLE],
+            "remaining": 28.0,
+        }
+    ],
+}
 # Over MCP an absence has no category: not its name, not its id, and nothing that tells one from
 # another, such as what is taken from an allowance or how public holidays are counted.
 PROJECTION: Final = (
@@ -448,6 +496,15 @@ BALANCE_PROJECTION: Final = (
     *("person_id", "leave_year.starts_on", "leave_year.ends_on", "leave_year.resets_on"),
     *(f"categories.{name}" for name in ("name<-name_for_ai", *FIGURES)),
     "calculated_at",
+)
+
+
+# Over MCP a policy has no name: the name may say why a person has more days than others.
+EXPLAINED_PROJECTION: Final = (
+    *("person_id", "leave_year.starts_on", "leave_year.ends_on", "leave_year.resets_on"),
+    *("categories.name<-name_for_ai", "categories.remaining"),
+    *(f"categories.lines.{name}" for name in ("kind", "first_day", "last_day", "days", "text")),
+    "categories.lines.time_off_id",
 )
 
 
@@ -646,6 +703,18 @@ OPERATIONS: Final = (
         query=DayQuery,
         example=BALANCE_EXAMPLE,
         projection=BALANCE_PROJECTION,
+    ),
+    Operation(
+        id="explainPersonTimeOffBalance",
+        personal=True,
+        path="people/{person_id}/time-off-balance/lines",
+        scope="time_off:read",
+        summary="Read the lines that a person's balances in a leave year are the sums of.",
+        run=explain_balance,
+        response=time_off_shapes.ExplainedBalanceSerializer,
+        query=DayQuery,
+        example=EXPLAINED_EXAMPLE,
+        projection=EXPLAINED_PROJECTION,
     ),
     Operation(
         id="listPersonLeaveBalanceLedger",
