@@ -19,6 +19,8 @@ from documentation.query import DocumentationQuery, Term
 
 # The weight of a longer word that only begins with the last word of the question.
 BEGUN_WORTH: Final = 0.4
+# The weight of words that differ by a typing error from one that no section has.
+NEAR_WORTH: Final = 0.8
 NEARNESS_WORTH: Final = 0.5
 # The remaining part of a section's relevance if it has almost none of the words.
 LEAST_COVERED: Final = 0.3
@@ -71,6 +73,26 @@ def terms_of(query: DocumentationQuery, begun: Sequence[str]) -> list[SearchTerm
     longer = SearchTerm(tuple((word,) for word in begun), query.beginning, BEGUN_WORTH)
     pairs = [SearchTerm((pair,)) for pair in query.pairs]
     return [*words, *([longer] if begun else []), *pairs]
+
+
+def find_best_share(
+    words: Sequence[str], terms: Sequence[SearchTerm], matches: Sequence[TermMatch]
+) -> float:
+    """Returns how much of a question the section has that has the most of it, from 0 to 1.
+
+    A word that no section has weighs as much as one that a single section has.
+    """
+    having: dict[str, set[int]] = {word: set() for word in words}
+    for match in matches:
+        if terms[match.term].word in having:
+            having[terms[match.term].word].add(match.section)
+    every = len({match.section for match in matches})
+    weights = {word: log(1 + every / max(len(ids), 1)) for word, ids in having.items()}
+    shares: dict[int, float] = defaultdict(float)
+    for word, ids in having.items():
+        for section in ids:
+            shares[section] += weights[word]
+    return max(shares.values(), default=0) / (sum(weights.values()) or 1.0)
 
 
 def rank(terms: Sequence[SearchTerm], matches: Sequence[TermMatch]) -> list[Ranked]:

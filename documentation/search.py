@@ -1,7 +1,7 @@
 """Searches the documentation, reads a page and lists the pages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from django.db import connection
@@ -11,15 +11,34 @@ from documentation.addresses import localize_addresses
 from documentation.markdown import SLUG, PageSection
 from documentation.models import DocumentationSection
 from documentation.query import DocumentationQuery, Term
-from documentation.ranking import MarkedSection, Ranked, SearchTerm, TermMatch, rank, terms_of
+from documentation.ranking import (
+    NEAR_WORTH,
+    MarkedSection,
+    Ranked,
+    SearchTerm,
+    TermMatch,
+    find_best_share,
+    rank,
+    terms_of,
+)
 from documentation.snippet import snippet
 from foundation.db.statements import Statement
+from foundation.text.folding import fold
+from retrieval.spelling import Vocabulary
 
+# From this share of a question on, a section fits it.
+FITS: Final = 0.5
 MAX_PREFIX_MATCHES: Final = 12
 BEGUN: Final = Statement("""
     SELECT word FROM tools_registry_documentationword
     WHERE word LIKE %s ORDER BY length(word), word LIMIT %s
 """)
+
+
+# Words with the same first letter, of which the longest page has some hundred.
+WITH_LETTER: Final = Statement(
+    "SELECT word FROM tools_registry_documentationword WHERE word LIKE %s"
+)
 
 
 class FullTextIndex(Protocol):
@@ -68,18 +87,44 @@ def full_text_index() -> FullTextIndex:
     return INDEXES[connection.vendor]
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentationAnswer:
+    """The sections that best match a question, best first.
+
+    `missing` are the words that no section has, and `fits` says whether a section has half of the
+    question.
+    """
+
+    hits: Sequence[DocumentationHit] = ()
+    missing: tuple[str, ...] = ()
+    fits: bool = False
+
+
 def search(query: str, limit: int) -> list[DocumentationHit]:
+    """Returns the sections that best match a question, as `answer` does."""
+    return [*answer(query, limit).hits]
+
+
+def answer(query: str, limit: int) -> DocumentationAnswer:
     """Returns the sections that best match a question, best first, at most two of a page.
 
     The question may be any text: there is no syntax, stop words do not count, and the last word may
-    be incomplete. Returns nothing for unknown words only, or a limit below 1.
+    be incomplete. Words that no section has are looked for in a similar spelling.
     """
     question = DocumentationQuery.parse(query)
     if not question.words or limit < 1:
-        return []
+        return DocumentationAnswer()
     terms = terms_of(question, _find_completions(question.beginning))
     matches = full_text_index().matches([one.term for one in terms])
-    return _hits(rank(terms, matches)[:limit], terms)
+    if missing := _find_missing(question, terms, matches):
+        near = _list_near(missing)
+        found = full_text_index().matches([one.term for one in near]) if near else []
+        matches = [*matches, *(replace(one, term=one.term + len(terms)) for one in found)]
+        terms = [*terms, *near]
+        missing = _find_missing(question, terms, matches)
+    share = find_best_share(question.words, terms, matches)
+    hits = _hits(rank(terms, matches)[:limit], terms)
+    return DocumentationAnswer(hits, missing, fits=share >= FITS)
 
 
 def read(slug: str) -> PageContent | None:
@@ -102,6 +147,26 @@ def _find_completions(beginning: str) -> list[str]:
     if not beginning:
         return []
     return [word for (word,) in BEGUN.rows(f"{beginning}%", MAX_PREFIX_MATCHES)]
+
+
+def _find_missing(
+    question: DocumentationQuery, terms: Sequence[SearchTerm], matches: Sequence[TermMatch]
+) -> tuple[str, ...]:
+    found = {terms[match.term].word for match in matches}
+    return tuple(word for word in question.words if word not in found)
+
+
+def _list_near(words: Sequence[str]) -> list[SearchTerm]:
+    """Returns a term for each of the words that others are spelled nearly like."""
+    terms = []
+    for word in words:
+        letter = fold(word)[:1]
+        # A letter is no pattern.
+        listed = WITH_LETTER.rows(f"{letter}%") if letter.isalpha() else []
+        vocabulary = Vocabulary(text for (text,) in listed)
+        if near := vocabulary.find_near(fold(word)):
+            terms.append(SearchTerm(tuple((one,) for one in near), word, NEAR_WORTH))
+    return terms
 
 
 def _hits(ranked: Sequence[Ranked], terms: Sequence[SearchTerm]) -> list[DocumentationHit]:

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Final
 
 # The databases put these around a match: private characters, which no stored text contains
-# (`retrieval.documents.plain_text.storable`).
+# (`retrieval.documents.sections.storable`).
 OPENED: Final = "\ue000"
 CLOSED: Final = "\ue001"
 LENGTH: Final = 200

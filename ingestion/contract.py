@@ -51,12 +51,25 @@ SERVERS: Final[list[Any]] = [{"ServerKey": []}]
 ORGANIZATION: Final = OpenApiParameter(
     "org_id", OpenApiTypes.UUID, required=True, description="The id of your organization."
 )
+
+
+def _path(name: str, description: str) -> OpenApiParameter:
+    return OpenApiParameter(name, str, OpenApiParameter.PATH, description=description)
+
+
 TICKET: Final = OpenApiParameter(
     "ticket_id",
     str,
     OpenApiParameter.PATH,
     description="The id that creating it returned, or external_id.",
 )
+JOIN: Final = OpenApiParameter(
+    "join_id", str, OpenApiParameter.PATH, description="The id in `joins` of an answer."
+)
+CUSTOMER: Final = _path("user_id", "The customer's id in your own system, or in Halo.")
+COMPANY: Final = _path("company_id", "The company's id in your own system, or in Halo.")
+SESSION: Final = _path("session_id", "The conversation, or its id in Halo.")
+EVENT: Final = _path("event_id", "The id that a server sent with the event.")
 IDEMPOTENCY_KEY: Final = openapi.key_parameter({"type": "string", "pattern": "^[!-~]{1,200}$"})
 
 

@@ -10,6 +10,8 @@ from rest_framework.response import Response
 from customers.conversations import ConversationOfAnother
 from customers.events import KnownEvents
 from customers.identification.field_values import InvalidField
+from customers.identification.join_undo import CannotUndo, NoSuchJoin
+from customers.identification.merges import NoSuchCustomer, TooManyRows
 from customers.tickets import KnownTicket, NoSuchTicket
 from rest import exceptions
 from rest.errors import ApiError, FieldIssue, field_error
@@ -73,5 +75,9 @@ TRANSLATIONS: Final[Translations] = {
         409, "user_id", "The conversation of this session is of another customer."
     ),
     KnownTicket: lambda _: field_error(409, "external_id", "Another ticket has this external id."),
+    NoSuchCustomer: lambda problem: field_error(404, problem.field, "There is no such customer."),
+    TooManyRows: lambda problem: field_error(409, "from_id", str(problem)),
+    NoSuchJoin: lambda _: field_error(404, "join_id", "There is no such join."),
+    CannotUndo: lambda problem: field_error(409, "join_id", str(problem)),
     NoSuchTicket: lambda _: field_error(404, "ticket_id", "There is no such ticket."),
 }

@@ -10,13 +10,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from customers.identification import external_ids, profiles, traits
+from customers.identification import currencies, external_ids, profiles, traits
 from customers.identification.field_values import InvalidField, InvalidValue
+from customers.identification.joins import JoinedBy
 from customers.identification.profiles import Profile
 from customers.identification.trait_names import IgnoredField
 from customers.identification.traits import Known, Traits
 from ingestion.callers import SdkCaller
 from rest.errors import field_error
+from workspace.models import JoinOrigin
 
 # Claims of an identity token that are traits as well.
 TRAIT_CLAIMS: Final = ("email", "name", "role", "plan")
@@ -58,10 +60,12 @@ def profile(
     """
     context = sent.get("context", {})
     parsed = profiles.parse(external_id, sent.get("traits", {}), context, at=at)
+    sessions = dict.fromkeys(sent.get(name, "") for name in ("session_id", "anonymous_id"))
     proven = traits.parse_customer_traits(
         {name: caller.claims[name] for name in TRAIT_CLAIMS if caller.claims.get(name)}
     )
     claimed = restrict(caller, parsed.traits, traits.CUSTOMER)
+    claimed = currencies.check_traits(claimed, caller.organization.currency)
     if not caller.is_server and caller.is_verifying:
         claimed = _check_email(claimed, proven)
     named = company_id(caller, sent.get("company_id"))
@@ -72,7 +76,12 @@ def profile(
         ignored = IgnoredField("traits.company.id", reason)
         claimed = replace(claimed, ignored=(*claimed.ignored, ignored))
     columns = {**claimed.columns, **proven.columns}
-    return replace(parsed, traits=replace(claimed, columns=columns), company_id=named)
+    return replace(
+        parsed,
+        traits=replace(claimed, columns=columns),
+        company_id=named,
+        session_ids=[one for one in sessions if one],
+    )
 
 
 def restrict(caller: SdkCaller, sent: Traits, known: Mapping[str, Known]) -> Traits:
@@ -101,6 +110,19 @@ def email(caller: SdkCaller, sent: str) -> str:
     """Returns the proven address of the customer: a server's, or the one in the token."""
     claimed = caller.claims.get("email", "")
     return sent if caller.is_server else claimed if isinstance(claimed, str) else ""
+
+
+def proves_email(caller: SdkCaller, sent: Profile) -> bool:
+    """Returns whether the address of a profile is a server's, or the one in the token."""
+    if caller.is_server or (caller.identity and "email" not in sent.traits.columns):
+        return True
+    return bool(caller.identity and caller.claims.get("email"))
+
+
+def make_joined_by(caller: SdkCaller) -> JoinedBy:
+    """Returns where the joins that a request makes come from."""
+    origin = JoinOrigin.SERVER if caller.is_server else JoinOrigin.PAGE
+    return JoinedBy(origin, caller.credential)
 
 
 def _claimed_company(caller: SdkCaller) -> str | None:

@@ -32,6 +32,7 @@ from workspace.models import (
     AuthorKind,
     ConversationOutcome,
     GivenBy,
+    JoinRule,
     Mode,
     Mood,
     Rating,
@@ -43,7 +44,11 @@ from workspace.models.support import MAX_SUBJECT
 MAX_NAME: Final = 200
 TIMESTAMP: Final = "When this was true; now if missing. A newer message is never overwritten."
 ASSIGNEE: Final = "The address of a member of the organization; empty for nobody."
+JOINS: Final = "What became the customer's with this request; 100 at most."
 SENT_AT: Final = "The sender's clock at sending: it corrects the other times."
+
+
+ALLOW_ERASED: Final = "Store people again who were erased; for servers."
 
 
 class Identify(StrictSerializer):
@@ -53,12 +58,17 @@ class Identify(StrictSerializer):
     company_id = identifier(
         required=False, allow_blank=True, help_text="The company's id; empty for no company."
     )
+    session_id = identifier(
+        required=False, help_text="A session in which the customer was a visitor: it is joined."
+    )
+    anonymous_id = identifier(required=False, help_text="Another session of the same visitor.")
     traits = LateCheckedField(parse_customer_traits, required=False, help_text="See Traits.")
     context = LateCheckedField(
         context_entries, required=False, help_text="Entries {label, type, value} by key."
     )
     timestamp = Time(required=False, help_text=TIMESTAMP)
     sent_at = Time(required=False, help_text=SENT_AT)
+    allow_erased = Flag(required=False, help_text=ALLOW_ERASED)
 
 
 class UserUpdate(StrictSerializer):
@@ -76,6 +86,21 @@ class UsersUpdate(StrictSerializer):
 
     users = serializers.ListField(child=UserUpdate(), min_length=1, max_length=profiles.MAX_UPDATES)
     sent_at = Time(required=False, help_text=SENT_AT)
+    allow_erased = Flag(required=False, help_text=ALLOW_ERASED)
+
+
+class Alias(StrictSerializer):
+    """Two ids of one person. An id that no customer has is added."""
+
+    previous_id = identifier(help_text="The id that names the customer with user_id from now on.")
+    user_id = identifier(help_text="The id that stays.")
+
+
+class CustomerMerge(StrictSerializer):
+    """Two customers who are one person, each by its id in Halo or in your own system."""
+
+    from_id = identifier(help_text="The customer who is merged.")
+    into_id = identifier(help_text="The customer who stays.")
 
 
 class CompanyUpsert(StrictSerializer):
@@ -102,6 +127,7 @@ class TicketCreate(StrictSerializer):
     inbox = Text(required=False, allow_blank=True, max_length=100)
     assignee = Assignee(required=False, help_text=ASSIGNEE)
     external_id = identifier(required=False, help_text="The ticket's id in your own system.")
+    allow_erased = Flag(required=False, help_text=ALLOW_ERASED)
     created_at = Time(required=False, help_text="When it was written; now if missing.")
     resolved_at = Time(required=False, help_text="With the status resolved; now if missing.")
 
@@ -154,6 +180,7 @@ class EventBatch(StrictSerializer):
         child=EventSerializer(), min_length=1, max_length=events.MAX_BATCH
     )
     sent_at = Time(required=False, help_text=SENT_AT)
+    allow_erased = Flag(required=False, help_text=ALLOW_ERASED)
     api_key = Text(
         required=False, max_length=200, help_text="The widget key, instead of X-Api-Key."
     )
@@ -201,7 +228,11 @@ class TranscriptUpsert(StrictSerializer):
     )
     ended_at = Time(required=False)
     sent_at = Time(required=False, help_text=SENT_AT)
+    allow_erased = Flag(required=False, help_text=ALLOW_ERASED)
     offset = Whole(required=False, help_text="How many messages precede these; 0 if missing.")
+    complete = Flag(
+        required=False, help_text="These are the last messages: stored ones after them are deleted."
+    )
     messages = serializers.ListField(
         child=TranscriptMessage(), required=False, max_length=conversations.MAX_MESSAGES
     )
@@ -225,6 +256,16 @@ class Done(serializers.Serializer):
     ignored_count = serializers.IntegerField()
 
 
+class JoinSerializer(serializers.Serializer):
+    """What belonged to no customer, or to another id, and is the customer's now."""
+
+    id = serializers.CharField(help_text="By which the join can be undone.")
+    rule = serializers.ChoiceField(JoinRule.choices)
+    rows = serializers.DictField(
+        child=serializers.IntegerField(), help_text="All that it joined so far, such as events: 3."
+    )
+
+
 class Identified(Done):
     """`id` is the customer's id in Halo, or the lead's or the company's."""
 
@@ -232,12 +273,28 @@ class Identified(Done):
     stored = serializers.ListField(
         child=serializers.CharField(), help_text="Such as name, company_id or custom_fields.seats."
     )
+    joins = JoinSerializer(many=True, required=False, help_text=JOINS)
+
+
+class CustomersMerged(Done):
+    """`id` is the customer who stays. `joins` is missing if both were one already."""
+
+    id = serializers.CharField()
+    joins = JoinSerializer(many=True, required=False, help_text=JOINS)
+
+
+class JoinUndone(Done):
+    """The customer whose rows were given back, and how many rows the join had."""
+
+    id = serializers.CharField()
+    joins = JoinSerializer(many=True)
 
 
 class EventsRecorded(Done):
     """How many events were stored; those that were stored already are in `ignored`."""
 
     stored = serializers.IntegerField()
+    joins = JoinSerializer(many=True, required=False, help_text=JOINS)
 
 
 class UsersUpdated(Done):
@@ -245,6 +302,7 @@ class UsersUpdated(Done):
 
     updated = serializers.IntegerField()
     created = serializers.IntegerField()
+    joins = JoinSerializer(many=True, required=False, help_text=JOINS)
 
 
 class TicketCreated(Done):
@@ -272,6 +330,23 @@ class TranscriptStored(Done):
 
     transcript_id = serializers.CharField()
     messages = serializers.IntegerField()
+    joins = JoinSerializer(many=True, required=False, help_text=JOINS)
+
+
+class Deleted(Done):
+    """How many rows were deleted: 1, or 0 if nothing has the id."""
+
+    deleted = serializers.IntegerField()
+
+
+class CustomerErased(Done):
+    """How far the erasure is, and the rows by table that it has removed until now."""
+
+    state = serializers.ChoiceField(["under_way", "erased", "unknown"])
+    id = serializers.CharField(
+        allow_null=True, help_text="The former id in Halo; null if it is not known any more."
+    )
+    erased = serializers.DictField(child=serializers.IntegerField())
 
 
 class Config(serializers.Serializer):

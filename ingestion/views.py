@@ -16,6 +16,7 @@ from ingestion import callers, contract, errors, requests, serializers
 from ingestion.callers import SdkCaller, Secrets
 from ingestion.contract import operation
 from oauth import server_keys
+from oauth.endpoints.replies import address_of
 from rest import idempotency, openapi
 from rest.bodies import StrictJson
 from rest.errors import ApiError, field_error
@@ -48,12 +49,17 @@ class SdkView(APIView):
         callers.charge(request, secrets)
         return callers.authenticate(request, secrets, scope)
 
-    def server(self, request: Request) -> SdkCaller:
+    def server(self, request: Request, scope: str = server_keys.SDK_WRITE) -> SdkCaller:
         """Returns the caller, who has a server key. Raises ApiError for others."""
-        caller = self.caller(request)
+        caller = self.caller(request, scope)
         if not caller.is_server:
             raise ApiError(403, "This address takes a server key.")
         return caller
+
+    def delete_row(self, request: Request, deletion: requests.Deletion, named: str) -> Response:
+        """Deletes the row that the address of a request names."""
+        caller = self.server(request, server_keys.SDK_DELETE)
+        return Response(requests.delete_row(caller, deletion, named.strip(), address_of(request)))
 
 
 class ConfigView(SdkView):
@@ -101,6 +107,42 @@ class UsersUpdateView(SdkView):
         )
 
 
+class AliasView(SdkView):
+    @operation(
+        "Make two ids those of one customer. It can be undone, and repeated.",
+        request=serializers.Alias,
+        response=serializers.CustomersMerged,
+        auth=contract.SERVERS,
+    )
+    def post(self, request: Request) -> Response:
+        caller = self.server(request)
+        return Response(requests.add_alias(caller, validate(serializers.Alias, request.data)))
+
+
+class MergeView(SdkView):
+    @operation(
+        "Merge a customer into another one. It can be undone, and repeated.",
+        request=serializers.CustomerMerge,
+        response=serializers.CustomersMerged,
+        auth=contract.SERVERS,
+    )
+    def post(self, request: Request) -> Response:
+        caller = self.server(request)
+        sent = validate(serializers.CustomerMerge, request.data)
+        return Response(requests.merge_customers(caller, sent))
+
+
+class JoinUndoView(SdkView):
+    @operation(
+        "Undo a join: the rows that it moved go back. It is not made again by itself.",
+        response=serializers.JoinUndone,
+        parameters=[contract.JOIN],
+        auth=contract.SERVERS,
+    )
+    def post(self, request: Request, join_id: str) -> Response:
+        return Response(requests.undo_join(self.server(request), join_id))
+
+
 class CompaniesView(SdkView):
     @operation(
         "Change a company; adds it if needed.",
@@ -139,6 +181,60 @@ class TicketView(SdkView):
         caller = self.server(request)
         sent = validate(serializers.TicketUpdate, request.data)
         return Response(requests.change_ticket(caller, ticket_id, sent))
+
+    @operation(
+        "Delete a ticket with its messages. May be repeated.",
+        response=serializers.Deleted,
+        parameters=[contract.TICKET],
+        auth=contract.SERVERS,
+    )
+    def delete(self, request: Request, ticket_id: str) -> Response:
+        return self.delete_row(request, requests.TICKET, ticket_id)
+
+
+class CustomerView(SdkView):
+    @operation(
+        "Erase a customer. May be repeated, and then says how far it is.",
+        response=serializers.CustomerErased,
+        parameters=[contract.CUSTOMER],
+        auth=contract.SERVERS,
+    )
+    def delete(self, request: Request, user_id: str) -> Response:
+        caller = self.server(request, server_keys.SDK_DELETE)
+        return Response(requests.erase_customer(caller, user_id.strip(), address_of(request)))
+
+
+class CompanyView(SdkView):
+    @operation(
+        "Delete a company; its customers stay, without one. May be repeated.",
+        response=serializers.Deleted,
+        parameters=[contract.COMPANY],
+        auth=contract.SERVERS,
+    )
+    def delete(self, request: Request, company_id: str) -> Response:
+        return self.delete_row(request, requests.COMPANY, company_id)
+
+
+class TranscriptView(SdkView):
+    @operation(
+        "Delete a conversation with its messages and ratings. May be repeated.",
+        response=serializers.Deleted,
+        parameters=[contract.SESSION],
+        auth=contract.SERVERS,
+    )
+    def delete(self, request: Request, session_id: str) -> Response:
+        return self.delete_row(request, requests.TRANSCRIPT, session_id)
+
+
+class EventView(SdkView):
+    @operation(
+        "Delete an event that a server sent with an id. May be repeated.",
+        response=serializers.Deleted,
+        parameters=[contract.EVENT],
+        auth=contract.SERVERS,
+    )
+    def delete(self, request: Request, event_id: str) -> Response:
+        return self.delete_row(request, requests.EVENT, event_id)
 
 
 class TicketMessagesView(SdkView):

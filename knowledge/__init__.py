@@ -5,11 +5,21 @@
 are used: they need numpy, which takes 60 ms and 20 MB.
 """
 
-from knowledge.hits import KnowledgeHit
+from knowledge.hits import AmbiguousSource, KnowledgeAnswer, KnowledgeHit
 from knowledge.sources import UnusableSource, add, remove, request_index
 from workspace.access import Access
 
-__all__ = ["KnowledgeHit", "UnusableSource", "add", "index", "remove", "request_index", "search"]
+__all__ = [
+    "AmbiguousSource",
+    "KnowledgeAnswer",
+    "KnowledgeHit",
+    "UnusableSource",
+    "add",
+    "index",
+    "remove",
+    "request_index",
+    "search",
+]
 
 
 def index(source_id: str) -> None:
@@ -19,7 +29,7 @@ def index(source_id: str) -> None:
     indexing.index(source_id)
 
 
-def search(access: Access, query: str, *, source: str = "", limit: int = 5) -> list[KnowledgeHit]:
+def search(access: Access, query: str, *, source: str = "", limit: int = 5) -> KnowledgeAnswer:
     """Returns the passages that best answer a query, as `searching.search` describes."""
     from knowledge import searching  # noqa: PLC0415  numpy
 

@@ -1,17 +1,18 @@
-"""The admin page of the knowledge base: its sources, with their status, and how they are added."""
+"""The admin pages of the knowledge base: its sources with their pages, and how they are added."""
 
 from typing import Any, Final, cast
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.contrib.admin.utils import unquote
+from django.db.models import Case, Count, QuerySet, Value, When
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 import knowledge
 from knowledge import UnusableSource, sources
 from workspace.administration.scoped import ScopedAdmin
-from workspace.models import KnowledgeSource, SourceKind, User
+from workspace.models import KnowledgePage, KnowledgeSource, PageState, SourceKind, User
 
 GIVEN: Final = ("organization", "title", "file", "url", "is_sitemap")
 SHOWN: Final = (
@@ -19,6 +20,7 @@ SHOWN: Final = (
     "organization",
     "title",
     "kind",
+    "file_name",
     "url",
     "status",
     "error",
@@ -26,6 +28,12 @@ SHOWN: Final = (
     "added_by",
     "created_at",
     "indexed_at",
+)
+# Of the pages of a source, so many are on its page; HALO_SITEMAP_PAGES is 200 unless it is changed.
+MAX_LISTED_PAGES: Final = 500
+ATTENTION_FIRST: Final = (
+    *(PageState.KEPT, PageState.FAILED, PageState.GONE, PageState.EXCLUDED, PageState.COPY),
+    PageState.WAITING,
 )
 ACCEPTED: Final = ",".join(sources.KINDS)
 
@@ -73,11 +81,23 @@ class KnowledgeSourceAdmin(ScopedAdmin):
     list_display = ("__str__", "organization", "kind", "status", "passages", "error", "indexed_at")
     list_filter = ("status", "kind", "organization")
     list_select_related = ("organization",)
-    search_fields = ("=id", "title", "url")
+    search_fields = ("=id", "title", "file_name", "url")
     ordering = ("-created_at", "id")
     actions = ("index_again",)
     show_full_result_count = False
     deferred = ("original",)
+    change_form_template = "admin/workspace/knowledgesource/change_form.html"
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        source = self.get_queryset(request).filter(pk=unquote(object_id)).first()
+        shown = _list_pages(source) if source else {}
+        return super().change_view(request, object_id, form_url, {**shown, **(extra_context or {})})
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002
         return GIVEN if obj is None else SHOWN
@@ -107,6 +127,7 @@ class KnowledgeSourceAdmin(ScopedAdmin):
             title=given["title"],
             url=given["url"],
             original=given["original"],
+            file_name=given["file"].name if given.get("file") else "",
             added_by=cast("User", request.user),
         )
         obj.pk, obj.title = added.pk, added.title
@@ -126,6 +147,37 @@ class KnowledgeSourceAdmin(ScopedAdmin):
         messages.success(
             request, _("%(count)s sources wait to be indexed.") % {"count": len(chosen)}
         )
+
+
+def _list_pages(source: KnowledgeSource) -> dict[str, Any]:
+    """Returns the pages of a source for its template: first those that something is wrong with."""
+    rows = KnowledgePage.objects.filter(source=source)
+    counts = dict(rows.order_by().values_list("state").annotate(Count("pk")))
+    order = Case(
+        *(When(state=state, then=Value(place)) for place, state in enumerate(ATTENTION_FIRST)),
+        default=Value(len(ATTENTION_FIRST)),
+    )
+    listed = rows.defer("passages").order_by(order, "position")[:MAX_LISTED_PAGES]
+    return {
+        "pages": [_page_facts(page) for page in listed],
+        "page_counts": [
+            (state.label, counts[state.value]) for state in PageState if state.value in counts
+        ],
+        "more_pages": max(0, sum(counts.values()) - MAX_LISTED_PAGES),
+    }
+
+
+def _page_facts(page: KnowledgePage) -> dict[str, Any]:
+    address = page.address or page.url
+    return {
+        "name": address or _("The file"),
+        "target": address,
+        "title": page.title,
+        "state": page.get_state_display(),
+        "reason": page.error,
+        "passages": page.passage_count,
+        "times": (page.read_at, page.tried_at, page.modified_at),
+    }
 
 
 def _url_source_kind(given: dict[str, Any]) -> SourceKind:

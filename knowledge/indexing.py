@@ -1,8 +1,10 @@
 """Turns knowledge sources into passages with vectors."""
 
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
+from urllib.parse import urlsplit
 
 import structlog
 from django.db import transaction
@@ -10,11 +12,12 @@ from django.utils import timezone
 
 from foundation import leases
 from foundation.leases import Lease, WorkStopped
-from knowledge import fetching, site_reading, sources
+from knowledge import page_reading, sources
 from knowledge.fetching import Fetched
+from knowledge.page_reading import SourceText
 from knowledge.parts import DocumentPart
 from retrieval import configured
-from retrieval.documents import cutting, process
+from retrieval.documents import process, readers
 from retrieval.documents.sections import UnreadableDocument
 from retrieval.interfaces import Embedder, Passage, RetrievalUnavailable, encode_vector
 from workspace import document_claims, reading_budget
@@ -28,6 +31,8 @@ MAX_PASSAGES: Final = 50_000
 MAX_PASSAGES_OF_SOURCE: Final = 10_000
 # Passages whose vectors are computed at once.
 EMBEDDED_AT_ONCE: Final = 256
+# Sources that are read again after an upgrade, in each run of the task.
+OUTDATED_AT_ONCE: Final = 5
 BATCH: Final = 500
 SPENT: Final = (
     "The organization has used up the time to read documents for today. Index it again tomorrow."
@@ -42,9 +47,10 @@ GIVEN_UP: Final = (
 def index(source_id: str) -> None:
     """Reads a source that waits and replaces its passages; a failure is its status and its error.
 
-    A site is read in turns, and waits again after each but the last. Does nothing if there is no
-    such source, if it does not wait, or while its organization has another job. If the source was
-    changed meanwhile, the result is discarded. If the worker is stopped, the source waits again.
+    A site is read in turns (`page_reading.py`), and waits again after each but the last. Does
+    nothing if there is no such source, if it does not wait, or while its organization has another
+    job. If the source was changed meanwhile, the result is discarded. If the worker is stopped, the
+    source waits again.
     """
     source = document_claims.claim(KnowledgeSource, source_id)
     if source is None:
@@ -63,16 +69,12 @@ def index(source_id: str) -> None:
 
 def _read_and_store(source: KnowledgeSource, lease: Lease) -> None:
     try:
-        if source.kind == SourceKind.SITEMAP:
-            # This turn was a step forward, which another attempt need not make again.
-            if not site_reading.read_some(
-                source, lease, lambda documents: _read(source, documents)
-            ):
-                document_claims.release(source, attempts=0)
-                return
-            parts, note = site_reading.collect(source)
-        else:
-            parts, note = _parts(source), ""
+        # This turn was a step forward, which another attempt need not make again.
+        if not page_reading.read_some(source, lease, lambda documents: _read(source, documents)):
+            document_claims.release(source, attempts=0)
+            return
+        text = page_reading.collect(source)
+        parts = text.parts
         _require_room(source, parts)
     except UnreadableDocument as unreadable:
         _fail(source, str(unreadable))
@@ -83,8 +85,11 @@ def _read_and_store(source: KnowledgeSource, lease: Lease) -> None:
         log.exception("knowledge_index_failed", source=source.pk)
         _fail(source, UNEXPECTED)
         return
+    if _is_stored(source, parts):
+        _finish(source, text)
+        return
     embedder, vectors = _embed_passages([part.passage for part in parts], lease)
-    _store(source, parts, note, embedder, vectors)
+    _store(source, text, embedder, vectors)
 
 
 def embed_missing() -> int:
@@ -110,17 +115,6 @@ def embed_missing() -> int:
     return len(chunks)
 
 
-def _parts(source: KnowledgeSource) -> list[DocumentPart]:
-    """Reads the document of a source. Raises UnreadableDocument."""
-    document = _document(source)
-    (found,) = _read(source, [document])
-    if isinstance(found, UnreadableDocument):
-        raise found
-    return [
-        DocumentPart(document.url, passage) for passage in cutting.passages(found, source.title)
-    ]
-
-
 def _require_room(source: KnowledgeSource, parts: Sequence[DocumentPart]) -> None:
     """Raises UnreadableDocument for more passages than a source or a knowledge base may have."""
     if len(parts) > MAX_PASSAGES_OF_SOURCE:
@@ -136,15 +130,9 @@ def _read(source: KnowledgeSource, documents: Sequence[Fetched]) -> list[process
     """Reads documents within the budget of a day. Raises UnreadableDocument if it is spent."""
     try:
         with reading_budget.spend(source.organization_id, process.SECONDS):
-            return process.read_all([(each.kind, each.content) for each in documents])
+            return process.read_all([(each.kind, each.content, each.url) for each in documents])
     except ReadingBudgetSpent:
         raise UnreadableDocument(SPENT) from None
-
-
-def _document(source: KnowledgeSource) -> Fetched:
-    if source.kind == SourceKind.URL:
-        return fetching.page(source.url)
-    return Fetched(source.url, source.kind, bytes(source.original or b""))
 
 
 def _embed_passages(
@@ -166,8 +154,7 @@ def _embed_passages(
 
 def _store(
     source: KnowledgeSource,
-    parts: Sequence[DocumentPart],
-    note: str,
+    text: SourceText,
     embedder: Embedder | None,
     vectors: Sequence[bytes | None],
 ) -> None:
@@ -183,33 +170,85 @@ def _store(
             embedding=vector,
             embedder=embedder.name if embedder else "",
         )
-        for position, (part, vector) in enumerate(zip(parts, vectors, strict=True), start=1)
+        for position, (part, vector) in enumerate(zip(text.parts, vectors, strict=True), start=1)
     ]
-    now = timezone.now()
     with transaction.atomic():
         # One at a time for an organization, as for its other writers.
         Organization.objects.select_for_update(no_key=True).get(pk=source.organization_id)
-        if not document_claims.finish(
-            source,
-            status=SourceStatus.READY,
-            attempts=0,
-            error=note,
-            title=source.title or parts[0].passage.title,
-            passages=len(chunks),
-            digest=_digest(parts),
-            indexed_at=now,
-        ):
+        if not _finish(source, text):
             return
+        _keep_ids(source, chunks)
         KnowledgeChunk.objects.filter(source=source).delete()
         KnowledgeChunk.objects.bulk_create(chunks, batch_size=BATCH)
-        site_reading.forget(source)
         sources.note_change(source.organization_id)
+
+
+def _is_stored(source: KnowledgeSource, parts: Sequence[DocumentPart]) -> bool:
+    """Returns whether the passages of a source are those that were found."""
+    stored = KnowledgeChunk.objects.filter(source=source)
+    return source.digest == _digest(parts) and stored.count() == len(parts)
+
+
+def _finish(source: KnowledgeSource, text: SourceText) -> bool:
+    """Writes the outcome of a reading; False if the source was changed meanwhile."""
+    columns: dict[str, object] = {}
+    if text.status == SourceStatus.READY:
+        columns["indexed_at"] = timezone.now()
+    if text.parts:
+        is_site = source.kind == SourceKind.SITEMAP
+        named = urlsplit(source.url).netloc if is_site else text.parts[0].passage.title
+        columns["title"] = source.title or named
+    return document_claims.finish(
+        source,
+        status=text.status,
+        attempts=0,
+        error=text.note,
+        passages=len(text.parts),
+        digest=_digest(text.parts),
+        reader=readers.VERSION,
+        listed_at=None,
+        **columns,
+    )
+
+
+def _keep_ids(source: KnowledgeSource, chunks: Sequence[KnowledgeChunk]) -> None:
+    """Gives passages the ids that they had: answers cite them.
+
+    A passage is the same one if its address and text are; of equal texts, that with the same path.
+    """
+    stored = KnowledgeChunk.objects.filter(source=source).order_by("position")
+    known = list(stored.values_list("pk", "url", "text", "heading"))
+    known_ids = {number for number, *_ in known}
+    for length in (3, 2):
+        free: dict[tuple[str, ...], deque[int]] = defaultdict(deque)
+        taken = {chunk.pk for chunk in chunks}
+        for number, *content in known:
+            if number not in taken:
+                free[tuple(content[:length])].append(number)
+        for chunk in chunks:
+            ids = free.get((chunk.url, chunk.text, chunk.heading)[:length])
+            if chunk.pk not in known_ids and ids:
+                chunk.pk = ids.popleft()
+
+
+def request_outdated() -> int:
+    """Has sources read again whose passages readers of an earlier version made; returns how many.
+
+    Until then, and if it fails, they are searched as they are.
+    """
+    outdated = KnowledgeSource.objects.filter(status=SourceStatus.READY, reader__lt=readers.VERSION)
+    chosen = list(outdated.defer("original").order_by("indexed_at", "pk")[:OUTDATED_AT_ONCE])
+    for source in chosen:
+        sources.request_index(source)
+    return len(chosen)
 
 
 def _fail(source: KnowledgeSource, reason: str) -> None:
     # Passages of an earlier success stay: an old answer is better than none.
-    if document_claims.finish(source, status=SourceStatus.FAILED, attempts=0, error=reason):
-        site_reading.forget(source)
+    if document_claims.finish(
+        source, status=SourceStatus.FAILED, attempts=0, error=reason, listed_at=None
+    ):
+        page_reading.note_failure(source, reason)
 
 
 def _digest(parts: Sequence[DocumentPart]) -> str:

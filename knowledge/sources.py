@@ -12,12 +12,14 @@ from foundation import links, outbound
 from foundation.ids import uuid7
 from foundation.outbound import OutboundError
 from knowledge import fetching
+from retrieval.documents.sections import storable
 from workspace import document_claims
 from workspace.models import (
     KnowledgeIndex,
     KnowledgePage,
     KnowledgeSource,
     Organization,
+    PageState,
     SourceKind,
     User,
 )
@@ -26,6 +28,7 @@ from workspace.models.knowledge import SourceStatus
 MAX_BYTES: Final = 10 * 1_048_576
 MAX_SOURCES: Final = 5_000
 MAX_TITLE: Final = 300
+MAX_FILE_NAME: Final = 255
 # The kind of an uploaded file, by the ending of its name.
 KINDS: Final[Mapping[str, SourceKind]] = {
     ".md": SourceKind.MARKDOWN,
@@ -62,12 +65,14 @@ def add(
     title: str = "",
     url: str = "",
     original: bytes | None = None,
+    file_name: str = "",
     added_by: User | None = None,
 ) -> KnowledgeSource:
     """Adds a source, which the worker indexes soon afterwards. Raises UnusableSource.
 
     A URL or a sitemap has an address and no file. The other kinds have a file of at most 10 MB;
-    their address, if any, is where people can read the document.
+    their address, if any, is where people can read the document. A source without a title has the
+    name of its file until its document has been read.
     """
     check(SourceKind(kind), url, original)
     if KnowledgeSource.objects.filter(organization=organization).count() >= MAX_SOURCES:
@@ -79,6 +84,7 @@ def add(
             title=title.strip()[:MAX_TITLE],
             url=url,
             original=original,
+            file_name=storable(PurePath(file_name).name)[:MAX_FILE_NAME],
             added_by=added_by,
         )
         document_claims.send(source)
@@ -94,9 +100,11 @@ def request_index(source: KnowledgeSource) -> None:
             attempts=0,
             claim=None,
             leased_until=None,
+            listed_at=None,
             updated_at=timezone.now(),
         )
-        KnowledgePage.objects.filter(source=source).delete()
+        pages = KnowledgePage.objects.filter(source=source)
+        pages.exclude(state=PageState.GONE).update(state=PageState.WAITING, error="")
         document_claims.send(source)
 
 

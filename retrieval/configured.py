@@ -9,7 +9,6 @@ from django.conf import settings
 from retrieval.hashed import HashedEmbedder
 from retrieval.hosted import OpenAIEmbedder, Service, VoyageEmbedder, VoyageReranker
 from retrieval.interfaces import Embedder, Reranker
-from retrieval.lexical import LexicalReranker
 
 OPENAI: Final = "https://api.openai.com/v1"
 VOYAGE: Final = "https://api.voyageai.com/v1"
@@ -21,8 +20,9 @@ EMBEDDERS: Final[Mapping[str, Callable[[Choice], Embedder]]] = {
     "voyage": lambda choice: VoyageEmbedder(_service(choice, VOYAGE, "voyage-3.5")),
     "openai": lambda choice: OpenAIEmbedder(_service(choice, OPENAI, "text-embedding-3-small")),
 }
+OFFLINE: Final = "offline"
 RERANKERS: Final[Mapping[str, Callable[[Choice], Reranker | None]]] = {
-    "offline": lambda _choice: LexicalReranker(),
+    OFFLINE: lambda _choice: None,
     "voyage": lambda choice: VoyageReranker(_service(choice, VOYAGE, "rerank-2.5")),
     "none": lambda _choice: None,
 }
@@ -41,7 +41,7 @@ def embedder() -> Embedder:
 
 
 def reranker() -> Reranker | None:
-    """Returns the reranker of HALO_RERANKER, or None if it is `none`."""
+    """Returns the model of HALO_RERANKER, or None if it names none."""
     return _reranker(
         (
             settings.HALO_RERANKER,
@@ -50,6 +50,16 @@ def reranker() -> Reranker | None:
             settings.HALO_RERANKER_KEY,
         )
     )
+
+
+def ranks_by_words() -> bool:
+    """Whether passages are ranked by how much of the question they have."""
+    return bool(settings.HALO_RERANKER == OFFLINE)
+
+
+def is_offline() -> bool:
+    """Whether no model is used: then only passages with the words of a question fit it."""
+    return ranks_by_words() and bool(settings.HALO_EMBEDDER == OFFLINE)
 
 
 @lru_cache(maxsize=4)

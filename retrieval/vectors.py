@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,11 @@ class VectorIndex:
         return cls(ids, matrix.astype(np.float32))
 
     @property
+    def count(self) -> int:
+        """The number of passages."""
+        return len(self.ids)
+
+    @property
     def size(self) -> int:
         """The bytes in memory."""
         return self.ids.nbytes + self.matrix.nbytes
@@ -54,7 +60,17 @@ class VectorIndex:
         return [(int(self.ids[at]), float(cosines[at])) for at in places if cosines[at] > 0]
 
 
-class IndexCache:
+class Sized(Protocol):
+    """What has a size in bytes."""
+
+    @property
+    def size(self) -> int: ...
+
+
+T = TypeVar("T", bound=Sized)
+
+
+class IndexCache(Generic[T]):
     """Keeps the indexes that were used last, within a number of bytes, each at one version.
 
     Threads that need the same index wait for the one that loads it.
@@ -62,13 +78,11 @@ class IndexCache:
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
-        self._kept: OrderedDict[Hashable, tuple[Hashable, VectorIndex]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[Hashable, T]] = OrderedDict()
         self._lock = threading.Lock()
         self._loading: dict[Hashable, threading.Lock] = {}
 
-    def get_or_load(
-        self, owner: Hashable, version: Hashable, load: Callable[[], VectorIndex]
-    ) -> VectorIndex:
+    def get_or_load(self, owner: Hashable, version: Hashable, load: Callable[[], T]) -> T:
         """Returns an owner's index at a version, loaded if another version or none is kept."""
         found = self._find(owner, version)
         if found is not None:
@@ -82,7 +96,7 @@ class IndexCache:
                 self._keep(owner, version, found)
         return found
 
-    def _find(self, owner: Hashable, version: Hashable) -> VectorIndex | None:
+    def _find(self, owner: Hashable, version: Hashable) -> T | None:
         with self._lock:
             kept = self._kept.get(owner)
             if kept is None or kept[0] != version:
@@ -90,7 +104,7 @@ class IndexCache:
             self._kept.move_to_end(owner)
             return kept[1]
 
-    def _keep(self, owner: Hashable, version: Hashable, index: VectorIndex) -> None:
+    def _keep(self, owner: Hashable, version: Hashable, index: T) -> None:
         with self._lock:
             self._loading.pop(owner, None)
             self._kept[owner] = (version, index)

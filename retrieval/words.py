@@ -11,17 +11,30 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from foundation.text.stems import stem as index_stem
+from foundation.text.words import Form, split_words
+
 WORD: Final = re.compile(r"[^\W_]+")
+# Endings of derived words in English and of inflected ones in German, French and Spanish.
+DERIVED_ENDING: Final = re.compile(
+    "(?:ations?|ments?|ness|ions?|ors?|ers?|ing|able|ible|ally|al|ity|ive|ance|ence|ly|age"
+    "|ungen|ung|iert|ieren|lich|ern|en|es|er|os|as|e|s|i|at)$"
+)
+SHORTEST_SHARED: Final = 5
 MAX_LENGTH: Final = 40
 SYNONYMS: Final = Path(__file__).with_name("synonyms.txt")
+# Words that questions have whatever they are about.
+COMMON: Final = Path(__file__).with_name("common_words.txt")
+# Words of German, French and Spanish that say little by themselves.
+FUNCTION: Final = Path(__file__).with_name("function_words.txt")
 STOP_WORDS: Final = frozenset(
     WORD.findall("""
     a about after again all also am an and any are as at be because been before being both but by
     can cannot could d did do does doing don during each else for from further get gets getting
     got had has have having he her here hers him his how i if in into is it its itself just let ll
-    m may me might more most must my no nor not now of off on once only or other our ours out over
+    m may me might more most must my nor now of once only or other our ours over
     own please re really s same shall she should so some such t than that the their theirs them
-    then there these they this those through to too under until up us use used uses using ve very
+    then there these they this those through to too under until us use used uses using ve very
     want was we were what when where whether which while who whom whose why will with would you
     your yours
     """)
@@ -57,8 +70,8 @@ SHORTEST_STEM: Final = 3
 
 
 def words(text: str) -> list[str]:
-    """Returns the words in lower case, in order; longer ones than 40 characters are left out."""
-    return [word for word in WORD.findall(text.lower()) if len(word) <= MAX_LENGTH]
+    """Returns the folded words, in order; longer ones than 40 characters are left out."""
+    return [word for word in split_words(text) if len(word) <= MAX_LENGTH]
 
 
 def stems(text: str) -> list[str]:
@@ -75,6 +88,42 @@ def stem(word: str) -> str:
                 return word
             return _plain(word[: len(word) - len(ending)] + instead)
     return _plain(word)
+
+
+def derivation(word: str) -> str:
+    """Returns what an index word shares with the words derived from it, or nothing if too short.
+
+    `encrypt` for the stems of encryption and of encrypted.
+    """
+    if not word.isalpha():
+        return ""
+    shared = DERIVED_ENDING.sub("", word)
+    if len(shared) < SHORTEST_SHARED - word.endswith(("en", "ung")):
+        shared = word
+    elif len(shared) == SHORTEST_SHARED - 1:
+        return shared
+    return shared if len(shared) >= SHORTEST_SHARED else ""
+
+
+def is_common(*spellings: str) -> bool:
+    """Whether a word, in one of its spellings, does not say what a question is about."""
+    return any(spelling in _common() for spelling in spellings)
+
+
+def is_function_word(spelling: str) -> bool:
+    """Whether a folded word of German, French or Spanish says little by itself."""
+    return spelling in _functional()
+
+
+@lru_cache(maxsize=4_096)
+def synonyms_of(form: Form) -> tuple[str, ...]:
+    """Returns the words and phrases that mean the same as index words in a row.
+
+    They are index words. The last one ends with * if other words with this beginning mean so too.
+    """
+    keys = {" ".join(form), " ".join(map(stem, form))}
+    found = (member for key in sorted(keys) for name in groups_of(key) for member in _members(name))
+    return tuple(member for member in dict.fromkeys(found) if member not in keys)
 
 
 def groups(stemmed: Sequence[str]) -> list[tuple[str, ...]]:
@@ -105,13 +154,45 @@ def _plain(stemmed: str) -> str:
 
 
 @cache
+def _common() -> frozenset[str]:
+    return frozenset(split_words(COMMON.read_text(encoding="utf-8")))
+
+
+@cache
+def _functional() -> frozenset[str]:
+    return frozenset(split_words(FUNCTION.read_text(encoding="utf-8")))
+
+
+@cache
+def _all_members() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for members in _lines():
+        spelled = [" ".join(map(index_stem, split_words(member))) for member in members]
+        begun = [f"{each}*" for each in map(_key, members) if len(each) >= SHORTEST_SHARED]
+        found[members[0]] = (*found.get(members[0], ()), *spelled, *begun)
+    return found
+
+
+def _members(name: str) -> tuple[str, ...]:
+    return _all_members().get(name, ())
+
+
+@cache
 def _groups() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for line in SYNONYMS.read_text(encoding="utf-8").splitlines():
-        members = [part.strip() for part in line.split(",") if part.strip()]
-        if not members or line.startswith("#"):
-            continue
+    for members in _lines():
         for member in members:
-            key = " ".join(stems(member))
-            found[key] = (*found.get(key, ()), members[0])
+            found[_key(member)] = (*found.get(_key(member), ()), members[0])
     return found
+
+
+def _key(member: str) -> str:
+    return " ".join(stems(member))
+
+
+@cache
+def _lines() -> list[list[str]]:
+    """Returns the groups of synonyms, each with its members."""
+    lines = SYNONYMS.read_text(encoding="utf-8").splitlines()
+    parts = ([part.strip() for part in line.split(",")] for line in lines if line[:1] != "#")
+    return [members for each in parts if (members := [part for part in each if part])]

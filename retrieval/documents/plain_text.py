@@ -1,21 +1,21 @@
 """Converts Markdown blocks to plain text that is still valid Markdown.
 
-Emphasis, links and fences are removed, words and code are kept. Code is indented by four spaces,
-which marks it as code for Markdown parsers (CommonMark 0.31, section 4.4), so that a shell comment
-never becomes a heading.
+Emphasis and fences are removed; words, code and absolute addresses of links are kept. Code is
+indented by four spaces, which marks it as code for Markdown parsers (CommonMark 0.31, section 4.4),
+so that a shell comment never becomes a heading.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from textwrap import indent
 from typing import Final
 
 from markdown_it.tree import SyntaxTreeNode
 
+from retrieval.documents.sections import storable
+
 CODE_INDENT: Final = "    "
-# Search marks its matches with two private characters, and neither database stores every control
-# character; pages need neither.
-UNSTORABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ue000-\uf8ff]")
+# Of links that mean something outside the document.
+ADDRESSES: Final = ("https://", "http://", "mailto:")
 
 
 def plain_text(blocks: Iterable[SyntaxTreeNode]) -> str:
@@ -28,8 +28,8 @@ def words_of(node: SyntaxTreeNode) -> str:
     return storable(" ".join(_inline(node).split()))
 
 
-def storable(text: str) -> str:
-    return UNSTORABLE.sub("", text)
+def _words_and_addresses(node: SyntaxTreeNode) -> str:
+    return storable(" ".join(_inline(node, with_addresses=True).split()))
 
 
 def _block(node: SyntaxTreeNode) -> str:
@@ -41,7 +41,7 @@ def _container(node: SyntaxTreeNode) -> str:
 
 
 def _paragraph(node: SyntaxTreeNode) -> str:
-    lines = storable(_inline(node)).splitlines()
+    lines = storable(_inline(node, with_addresses=True)).splitlines()
     return "\n".join(" ".join(line.split()) for line in lines)
 
 
@@ -66,15 +66,26 @@ def _item(bullet: str, node: SyntaxTreeNode) -> str:
 
 def _table(node: SyntaxTreeNode) -> str:
     rows = (row for part in node.children for row in part.children)
-    return "\n".join(" | ".join(map(words_of, row.children)) for row in rows)
+    return "\n".join(" | ".join(map(_words_and_addresses, row.children)) for row in rows)
 
 
-def _inline(node: SyntaxTreeNode) -> str:
+def _inline(node: SyntaxTreeNode, *, with_addresses: bool = False) -> str:
     if node.type in BREAKS:
         return BREAKS[node.type]
     if node.type in {"text", "code_inline"}:
         return node.content
-    return "".join(map(_inline, node.children))
+    text = "".join(_inline(child, with_addresses=with_addresses) for child in node.children)
+    if node.type == "link" and with_addresses:
+        return _with_address(text, str(node.attrs.get("href", "")))
+    return text
+
+
+def _with_address(text: str, address: str) -> str:
+    """Returns the words of a link and its address, unless that is relative or in the words."""
+    shown = address.removeprefix("mailto:")
+    if not address.startswith(ADDRESSES) or shown.strip("/") in text:
+        return text
+    return f"{text} ({shown})"
 
 
 BREAKS: Final = {"softbreak": " ", "hardbreak": "\n"}

@@ -8,7 +8,12 @@ from typing import Any, Final
 
 from foundation import limited_process
 from retrieval.documents.readers import read
-from retrieval.documents.sections import DocumentSection, ParsedDocument, UnreadableDocument
+from retrieval.documents.sections import (
+    DocumentSection,
+    ExcludedDocument,
+    ParsedDocument,
+    UnreadableDocument,
+)
 
 SECONDS: Final = 60
 TOO_HARD: Final = "Reading the document took too much time or memory."
@@ -16,13 +21,13 @@ TOO_HARD: Final = "Reading the document took too much time or memory."
 Read = ParsedDocument | UnreadableDocument
 
 
-def read_all(documents: Iterable[tuple[str, bytes]], seconds: float = SECONDS) -> list[Read]:
-    """Returns the text of each (kind, content), or why it cannot be read.
+def read_all(documents: Iterable[tuple[str, bytes, str]], seconds: float = SECONDS) -> list[Read]:
+    """Returns the text of each (kind, content, address), or why it cannot be read.
 
     If the time is over or the process ends, no document after the last read one can be read.
     """
     listed = list(documents)
-    sent = [json.dumps([kind, base64.b64encode(data).decode()]) for kind, data in listed]
+    sent = [json.dumps([kind, base64.b64encode(data).decode(), url]) for kind, data, url in listed]
     output = limited_process.run(__name__, "\n".join(sent).encode(), seconds=seconds)
     complete = output.splitlines(keepends=True)
     found = [_decode_line(line) for line in complete if line.endswith(b"\n")]
@@ -31,31 +36,38 @@ def read_all(documents: Iterable[tuple[str, bytes]], seconds: float = SECONDS) -
 
 def _decode_line(line: bytes) -> Read:
     value: Any = json.loads(line)
-    if isinstance(value, str):
-        return UnreadableDocument(value)
-    title, sections = value
-    return ParsedDocument(
-        title, tuple(DocumentSection(heading, text) for heading, text in sections)
-    )
+    if "excluded" in value:
+        return ExcludedDocument(value["excluded"])
+    if "unreadable" in value:
+        return UnreadableDocument(value["unreadable"])
+    sections = tuple(DocumentSection(*section) for section in value.pop("sections"))
+    return ParsedDocument(sections=sections, **value)
 
 
 def main(arguments: Sequence[str]) -> None:
     """Reads the documents on the standard input, a line each, and writes a line for each."""
     limited_process.limit(int(arguments[0]))
     for line in sys.stdin.buffer:
-        kind, content = json.loads(line)
-        sys.stdout.write(json.dumps(_read_as_json(kind, base64.b64decode(content))) + "\n")
+        kind, content, url = json.loads(line)
+        sys.stdout.write(json.dumps(_read_as_json(kind, base64.b64decode(content), url)) + "\n")
         sys.stdout.flush()
 
 
-def _read_as_json(kind: str, content: bytes) -> str | list[Any]:
+def _read_as_json(kind: str, content: bytes, url: str) -> dict[str, Any]:
     try:
-        document = read(kind, content)
+        document = read(kind, content, url)
+    except ExcludedDocument as excluded:
+        return {"excluded": str(excluded)}
     except UnreadableDocument as unreadable:
-        return str(unreadable)
+        return {"unreadable": str(unreadable)}
     except (MemoryError, RecursionError):
-        return TOO_HARD
-    return [document.title, [[section.heading, section.text] for section in document.sections]]
+        return {"unreadable": TOO_HARD}
+    return {
+        "title": document.title,
+        "sections": [[section.heading, section.text] for section in document.sections],
+        "canonical": document.canonical,
+        "modified": document.modified,
+    }
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ VALUES: dict[str, Any] = {
     "domain": "evil.example",
     "industry": "Mining",
     "employee_count": 5,
+    "health_score": 100,
     "plan": "enterprise",
     "signed_up_at": "2001-01-01T00:00:00Z",
     "renewal_status": "lost",

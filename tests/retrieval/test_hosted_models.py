@@ -11,7 +11,6 @@ from foundation.outbound.breaker import FAILURES, Breakers
 from retrieval import configured, hosted
 from retrieval.hashed import HashedEmbedder
 from retrieval.interfaces import Passage, RetrievalUnavailable
-from retrieval.lexical import LexicalReranker
 from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import GARBAGE, Site, saying
 
@@ -130,6 +129,7 @@ def test_the_public_providers_are_reached_by_https_only() -> None:
 def test_nothing_is_sent_anywhere_by_default(settings: Any) -> None:
     assert (settings.HALO_EMBEDDER, settings.HALO_RERANKER) == ("offline", "offline")
     assert isinstance(configured.embedder(), HashedEmbedder)
-    assert isinstance(configured.reranker(), LexicalReranker)
+    assert configured.reranker() is None
+    assert configured.ranks_by_words()
     settings.HALO_RERANKER = "none"
     assert configured.reranker() is None
