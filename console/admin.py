@@ -23,12 +23,14 @@ from django.utils.translation import gettext_lazy as _
 
 from console.account import second_factors, sessions
 from console.members import sign_in_status
+from console.members.inline_changes import RecordedMemberships
 from console.members.member_admin import MemberAdmin
+from tools_registry.admin import SwitchedOrganizationAdmin
 from workspace import outbox
 from workspace.admin import UserAdmin, may_touch
 from workspace.administration.access import grantable_roles
 from workspace.administration.scoped import ReadOnlyAdmin
-from workspace.models import MailKind, User
+from workspace.models import MailKind, Organization, User
 from workspace.outbox import Draft
 
 __all__ = ["MemberAdmin"]
@@ -40,10 +42,16 @@ admin.site.unregister(Authenticator)
 # allauth's list of addresses, which sign-in would use as well. It has no use in the admin.
 admin.site.unregister(EmailAddress)
 admin.site.unregister(User)
+admin.site.unregister(Organization)
+
+
+@admin.register(Organization)
+class MembersOfOrganizationAdmin(RecordedMemberships, SwitchedOrganizationAdmin):
+    """Organizations; changes of members are recorded, as those of flags are."""
 
 
 @admin.register(User)
-class PeopleAdmin(UserAdmin):
+class PeopleAdmin(RecordedMemberships, UserAdmin):
     """Users; every password that staff set for another user is recorded."""
 
     fieldsets = (*UserAdmin.fieldsets, (_("Sign-in"), {"fields": ("sign_in",)}))

@@ -46,7 +46,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001  Django's signature
-    """Shows why the form was not accepted, and the way on; Django logs the reason."""
+    """Leads back to the form, or shows why it was not accepted; Django logs the reason."""
     return refusal_pages.show_refused_form(request)
 
 

@@ -14,15 +14,16 @@ from django.shortcuts import render
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
-from console import token_pages
+from console import organization_choice, token_pages
 from console.gateway.access import for_members
+from console.organization_choice import OrganizationField
 from console.token_pages import DEFAULT_DAYS, MAX_LISTED
 from oauth import addresses, expiry, mcp_tokens, scopes
 from oauth.consent import grantable, scope_choices
 from oauth.endpoints import replies
 from oauth.mcp_tokens import ListedToken, NewToken
 from oauth.scopes import Scope, ScopeDescription, ScopeSet
-from workspace.models import Organization, User
+from workspace.models import User
 
 LISTED_AT: Final = "personal_tokens"
 REVOKED_AT: Final = "personal_token_revoke"
@@ -85,16 +86,13 @@ class ScopesForm(forms.Form):
 class NewPersonalTokenForm(ScopesForm):
     """What a user enters for a new token: one of their organizations, a name and permissions."""
 
-    organization = forms.ModelChoiceField(
-        Organization.objects.none(), label=gettext_lazy("Organization"), empty_label=None
-    )
+    organization = OrganizationField()
     name = forms.CharField(label=gettext_lazy("Name"), max_length=100)
     days = forms.TypedChoiceField(label=gettext_lazy("Expiry"), choices=LIFETIMES, coerce=int)
 
     def __init__(self, user: User, data: object = None) -> None:
         super().__init__(data)
-        chosen = self.fields["organization"]
-        chosen.queryset = Organization.objects.filter(pk__in=user.active_roles).order_by("name")  # type: ignore[attr-defined]  # a ModelChoiceField
+        organization_choice.offer(self, user.active_roles)
         self.initial = {"days": DEFAULT_DAYS, "scopes": [str(one) for one in scopes.ADVERTISED]}
 
 
@@ -121,9 +119,9 @@ def revoke(request: HttpRequest, user: User, token_id: UUID) -> HttpResponse:
 
 
 def active(user: User) -> list[PersonalToken]:
-    """Returns the user's tokens that work now, the newest first."""
+    """Returns the user's tokens that have not ended, the newest first."""
     listed = mcp_tokens.list_with_status(mcp_tokens.personal(user)[:MAX_LISTED])
-    return _describe_tokens(token for token in listed if token.status == "active")
+    return _describe_tokens(token for token in listed if token.status in {"active", "paused"})
 
 
 def _issue(request: HttpRequest, user: User, given: Mapping[str, Any]) -> NewToken:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
@@ -14,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from audit import record
-from console.account.accounts import PATH
+from console import kept_forms
 from console.page_notices import MAX_ADMINS
 from oauth.consent import consent_page, decisions
 from oauth.endpoints import replies
@@ -62,10 +61,11 @@ def _find_roles(user: Any) -> list[HeldRole]:
 
 
 def show_refused_form(request: HttpRequest) -> HttpResponse:
-    """Returns the page for a form whose CSRF token is not that of the session.
+    """Returns the answer to a form whose CSRF token is not that of the session.
 
-    The session ended, another account is signed in, or the page was open for too long; each has
-    its way on.
+    What was entered is kept if it can be, and leads back to its page. Else a page says why: the
+    session ended, another account is signed in, or the page was open for too long; each has its
+    way on.
     """
     if request.path == reverse("oauth_consent"):
         # This may be an attempt to approve a client in another user's name.
@@ -73,7 +73,9 @@ def show_refused_form(request: HttpRequest) -> HttpResponse:
         address = _find_consent_of_another(request)
         if address:
             return _show_another_account(request, address)
-    page = _find_page_of_form(request)
+    if kept := kept_forms.keep(request):
+        return kept
+    page = kept_forms.find_page(request) or reverse("home")
     user = getattr(request, "user", None)
     if isinstance(user, User):
         heading = _("You signed in after this page was opened")
@@ -126,11 +128,3 @@ def _find_consent_of_another(request: HttpRequest) -> str:
         return ""
     asked = decisions.find_open_of_another(key, user) if isinstance(user, User) else None
     return "" if asked is None else consent_page.same_request(asked)
-
-
-def _find_page_of_form(request: HttpRequest) -> str:
-    """The path of the page that had the form: the browser names it; else the home page."""
-    parts = urlsplit(request.META.get("HTTP_REFERER", ""))
-    address = f"{parts.path}?{parts.query}" if parts.query else parts.path
-    is_ours = parts.netloc == request.get_host() and PATH.fullmatch(address) is not None
-    return address if is_ours else reverse("home")

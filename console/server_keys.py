@@ -16,7 +16,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
+from console import organization_choice
 from console.organization_admins import for_admins
+from console.organization_choice import OrganizationField
 from oauth import addresses, expiry, server_keys
 from oauth.endpoints import replies
 from oauth.principal import KeyKind
@@ -119,9 +121,7 @@ RECORDS: Final = {
 class NewKeyForm(forms.Form):
     """What an admin enters for a new key; `organizations` are those that they may choose."""
 
-    organization = forms.ModelChoiceField(
-        Organization.objects.none(), label=gettext_lazy("Organization"), empty_label=None
-    )
+    organization = OrganizationField()
     name = forms.CharField(label=gettext_lazy("Name"), max_length=100)
     kind = forms.ChoiceField(label=gettext_lazy("Records"))
     scopes = forms.MultipleChoiceField(label=gettext_lazy("Permissions"))
@@ -138,9 +138,7 @@ class NewKeyForm(forms.Form):
         else:
             self.fields["kind"].choices = [(kind, RECORDS[kind]) for kind in page.kinds]  # type: ignore[attr-defined]  # a ChoiceField
         self.fields["scopes"].choices = list(server_keys.SCOPES[page.kinds[0]].items())  # type: ignore[attr-defined]  # a MultipleChoiceField
-        ids = [one.pk for one in organizations]
-        chosen = self.fields["organization"]
-        chosen.queryset = Organization.objects.filter(pk__in=ids).order_by("name")  # type: ignore[attr-defined]  # a ModelChoiceField
+        organization_choice.offer(self, [one.pk for one in organizations])
         self.initial = {"scopes": list(page.chosen), "days": 365, "kind": page.kinds[0]}
 
 

@@ -14,7 +14,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
+from console import organization_choice
 from console.organization_admins import for_admins
+from console.organization_choice import OrganizationField
 from console.personal_tokens import ScopesForm
 from oauth import addresses, scopes
 from oauth.clients import service_clients
@@ -22,7 +24,7 @@ from oauth.clients.service_clients import ListedClient, NewServiceClient
 from oauth.consent import scope_choices
 from oauth.endpoints import replies
 from workspace.administration.access import organizations_administered
-from workspace.models import Organization, User
+from workspace.models import User
 
 ClientPage: TypeAlias = Callable[[HttpRequest, User, ListedClient], HttpResponse]
 
@@ -61,18 +63,14 @@ class KeysForm(forms.Form):
 class NewClientForm(ScopesForm):
     """What an admin enters for a new service client."""
 
-    organization = forms.ModelChoiceField(
-        Organization.objects.none(), label=gettext_lazy("Organization"), empty_label=None
-    )
+    organization = OrganizationField()
     name = forms.CharField(label=gettext_lazy("Name"), max_length=100)
     method = forms.ChoiceField(label=gettext_lazy("Authentication"), choices=list(METHODS.items()))
     jwks = KeysField(label=gettext_lazy("Public keys (JWK Set)"), required=False)
 
     def __init__(self, user: User, data: object = None) -> None:
         super().__init__(data)
-        chosen = self.fields["organization"]
-        ids = organizations_administered(user)
-        chosen.queryset = Organization.objects.filter(pk__in=ids).order_by("name")  # type: ignore[attr-defined]  # a ModelChoiceField
+        organization_choice.offer(self, organizations_administered(user))
         self.initial = {"scopes": [str(one) for one in scopes.ADVERTISED]}
 
     def clean(self) -> dict[str, Any]:

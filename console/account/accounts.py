@@ -1,7 +1,6 @@
 """allauth's adapter: sign-up, limits on password attempts, and redirects after sign-in."""
 
-import re
-from typing import Any, Final
+from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
@@ -10,12 +9,10 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
+from console import kept_forms
 from console.account import guesses, known_browsers, sessions
+from foundation.links import SITE_PATH
 from oauth.endpoints import replies
-
-# Browsers drop tabs and line breaks from an address and read a backslash as a slash, so
-# "/<tab>/host" and "/\host" name another site (WHATWG URL 4.4).
-PATH: Final = re.compile(r"/(?![/\\])[^\x00-\x1f\x7f]*")
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -40,7 +37,7 @@ class AccountAdapter(DefaultAccountAdapter):
         An open redirect after sign-in can leak codes and send users to another site (RFC 9700
         4.11).
         """
-        return PATH.fullmatch(url) is not None
+        return SITE_PATH.fullmatch(url) is not None
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
         """Checks a password within the limits on attempts. Raises GuessRefused beyond them."""
@@ -67,6 +64,7 @@ class AccountAdapter(DefaultAccountAdapter):
             # The account was disabled between the password and the second step.
             raise ImmediateHttpResponse(self.respond_user_inactive(request, user))
         super().login(request, user)
+        kept_forms.forget_others(request, user)
         # A session that only waited for a passkey has a short lifetime.
         request.session.set_expiry(None)
 

@@ -22,6 +22,7 @@ from django.urls import reverse
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext as _
 
+from console import kept_forms
 from console.account import second_factor_forms, second_factors
 from workspace.models import User
 
@@ -63,7 +64,11 @@ class SecondStep(AuthenticateStage):
 
 class SignInPage(LoginView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(**kwargs) | {"passkeys_work": passkeys_work()}
+        more = {
+            "passkeys_work": passkeys_work(),
+            "has_kept_form": kept_forms.has_kept(self.request),
+        }
+        return super().get_context_data(**kwargs) | more
 
     def _redirect_to_pending_stage(
         self, request: HttpRequest, stage: LoginStage

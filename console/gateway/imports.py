@@ -19,7 +19,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
+from console import organization_choice
 from console.gateway.access import for_members, refuse_stale
+from console.organization_choice import OrganizationField
 from foundation import stale_forms
 from foundation.concurrency.job_threads import NoJobThread
 from foundation.stale_forms import FormValue
@@ -33,7 +35,7 @@ from gateway.projects import InvalidProject
 from oauth.endpoints import replies
 from workspace import page_jobs
 from workspace.administration.access import organizations_administered
-from workspace.models import Organization, User
+from workspace.models import User
 from workspace.page_jobs import JobFailed, JobResult
 
 DRAFT_LIFETIME: Final = timedelta(days=1)
@@ -49,27 +51,28 @@ MAX_LISTED: Final = 500
 class DocumentForm(forms.Form):
     """A document as it is pasted, uploaded or named by its URL: exactly one of them."""
 
-    organization = forms.ModelChoiceField(
-        Organization.objects.none(), label=gettext_lazy("Organization"), empty_label=None
-    )
+    organization = OrganizationField()
     project = forms.CharField(required=False, widget=forms.HiddenInput)
     url = forms.CharField(label=gettext_lazy("URL"), required=False, max_length=500)
     upload = forms.FileField(label=gettext_lazy("File"), required=False, allow_empty_file=True)
     text = forms.CharField(label=gettext_lazy("Text"), required=False, strip=False)
 
-    def __init__(self, user: User, *given: Any, **initial: Any) -> None:
+    def __init__(self, user: User, project: Project | None, *given: Any, **initial: Any) -> None:
         super().__init__(*given, **initial)
-        own = sorted(organizations_administered(user))
-        chosen = self.fields["organization"]
-        chosen.queryset = Organization.objects.filter(pk__in=own).order_by("name")  # type: ignore[attr-defined]  # a ModelChoiceField
+        if project is None:
+            organization_choice.offer(self, organizations_administered(user))
+        else:
+            del self.fields["organization"]
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}
         sources = [name for name in ("url", "upload", "text") if given.get(name)]
-        if len(sources) != 1 and not self.errors:
-            self.add_error(
-                None, _("Enter a URL, choose a file or paste the document: one of them.")
-            )
+        if not sources and not self.errors:
+            self.add_error(None, _("Enter a URL, choose a file or paste the document."))
+        elif len(sources) > 1:
+            names = ", ".join(str(self.fields[name].label) for name in sources)
+            text = _("You gave the document in several ways: %(names)s. Leave all but one empty.")
+            self.add_error(None, text % {"names": names})
         return given
 
     def document(self) -> str:
@@ -135,9 +138,9 @@ def new(request: HttpRequest, user: User) -> HttpResponse:
         raise Http404
     if request.method != "POST":
         project = _project(user, request.GET.get("project", ""))
-        return _ask(request, DocumentForm(user, initial=_initial(project)), project)
-    form = DocumentForm(user, request.POST, request.FILES)
+        return _ask(request, DocumentForm(user, project, initial=_initial(project)), project)
     project = _project(user, request.POST.get("project", ""))
+    form = DocumentForm(user, project, request.POST, request.FILES)
     if not form.is_valid():
         return _ask(request, form, project, HTTPStatus.BAD_REQUEST)
     organization = project.organization if project else form.cleaned_data["organization"]
@@ -366,7 +369,7 @@ def _ask_again(
 ) -> HttpResponse:
     """Says why a draft is not shown, on the form that it was entered on; it is kept."""
     messages.error(request, problem)
-    form = DocumentForm(user, initial=_initial(draft.project))
+    form = DocumentForm(user, draft.project, initial=_initial(draft.project))
     return _ask(request, form, draft.project, status)
 
 

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.gateway import policy_changes
 from console.gateway.access import save_form
+from console.members import people_choice
 from foundation import ids, stale_forms
 from foundation.stale_forms import ComparedForm, FormValue, ShownValues, StaleForm
 from gateway import access, policies
@@ -61,10 +62,10 @@ class RuleForm(ComparedForm):
 
     def __init__(self, project: Project, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
-        members = User.objects.filter(memberships__organization=project.organization_id)
+        chosen = [one.pk for one in self.initial.get("approvers", ())]
+        people_choice.offer(self.fields["approvers"], project.organization_id, chosen)
         groups = ApproverGroup.objects.filter(organization=project.organization_id)
-        self.fields["approvers"].queryset = members.order_by("email")  # type: ignore[attr-defined]  # a ModelMultipleChoiceField
-        self.fields["approver_groups"].queryset = groups  # type: ignore[attr-defined]  # the same
+        self.fields["approver_groups"].queryset = groups  # type: ignore[attr-defined]  # a ModelMultipleChoiceField
 
     def clean_conditions(self) -> str:
         """Returns the conditions as the page shows them once they are saved."""

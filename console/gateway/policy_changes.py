@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
+from console.kept_forms import CONFIRMED, OF_ONE_SENDING
 from console.message_storage import MessageStorage
 from foundation import ids
 from gateway.models import Project
@@ -22,9 +23,6 @@ from gateway.rules import editing, opening
 from gateway.rules.editing import Editor, PolicyChanged
 from gateway.rules.opening import OpenedTool
 
-# The field of a form that was confirmed: the digest of the tools that the page has listed.
-CONFIRMED: Final = "confirmed"
-CSRF: Final = "csrfmiddlewaretoken"
 UNDO: Final = "policy_undo"  # the key of the session
 MAX_UNDO_LENGTH: Final = 100_000
 
@@ -81,7 +79,7 @@ def _render_confirmation(
         (name, value)
         for name, values in request.POST.lists()
         for value in values
-        if name not in {CSRF, CONFIRMED}
+        if name not in OF_ONE_SENDING
     ]
     context = {"project": project, "opened": opened, "given": [*given, (CONFIRMED, digest)]}
     return render(request, "console/gateway/policy_confirm.html", context)

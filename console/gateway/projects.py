@@ -1,20 +1,24 @@
 """The pages of projects: the list, one project with its tools, its settings, and the usage."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from console import kept_forms
 from console.gateway import policy_changes
 from console.gateway.access import (
     for_members,
@@ -22,8 +26,9 @@ from console.gateway.access import (
     project_member_required,
     save_form,
 )
+from console.members import people_choice
 from foundation import stale_forms
-from foundation.stale_forms import ComparedForm, FormValue
+from foundation.stale_forms import ComparedForm, FormValue, ShownValues
 from gateway import access, outbound_policy, projects, quota, servers
 from gateway.models import Authentication, Project, ProjectTool
 from gateway.outbound_policy import InvalidTargetUrl
@@ -31,9 +36,10 @@ from gateway.projects import InvalidProject
 from gateway.servers import DeclaredServer
 from oauth.endpoints import replies
 from workspace.administration.access import organizations_administered
-from workspace.models import ACTIVE_MEMBERSHIP, Membership, Organization, User
+from workspace.models import Organization, User
 
 TOOLS_PER_PAGE: Final = 100
+EMPTY: Final = QueryDict()
 MAX_URL: Final = 2_000
 SETTINGS: Final = ("name", "target_url", "authentication", "owner")
 
@@ -52,11 +58,8 @@ class SettingsForm(ComparedForm):
 
     def __init__(self, project: Project, *given: Any, **initial: Any) -> None:
         super().__init__(*given, **initial)
-        members = Membership.objects.filter(ACTIVE_MEMBERSHIP, organization=project.organization_id)
-        chosen = self.fields["owner"]
-        chosen.queryset = User.objects.filter(  # type: ignore[attr-defined]  # a ModelChoiceField
-            pk__in=members.values("user"), is_active=True, is_program=False
-        ).order_by("email")
+        chosen = [project.owner_id] if project.owner_id else []
+        people_choice.offer(self.fields["owner"], project.organization_id, chosen)
 
 
 class ServersForm(ComparedForm):
@@ -104,6 +107,15 @@ class ServersForm(ComparedForm):
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class EnteredSwitches:
+    """What a form has for one tool; `reviewed` is the value of a box that was checked."""
+
+    is_enabled: bool
+    is_read: bool
+    reviewed: str = ""
+
+
 @require_safe
 @for_members
 def index(request: HttpRequest, user: User) -> HttpResponse:
@@ -118,11 +130,40 @@ def index(request: HttpRequest, user: User) -> HttpResponse:
 @require_safe
 @project_member_required
 def project(request: HttpRequest, user: User, project: Project) -> HttpResponse:
-    """Shows how to connect to a project, and its tools."""
+    """Shows how to connect to a project, and its tools.
+
+    Switches of tools that were sent after the session had ended are shown as they were entered,
+    those of other pages too.
+    """
+    kept = kept_forms.find_fields(request, reverse("project_tools", args=[project.pk]))
+    sent = QueryDict(urlencode(kept, doseq=True)) if access.may_edit(user, project) else EMPTY
+    return _show_project(request, user, project, request.GET.get("page"), sent)
+
+
+def _show_project(
+    request: HttpRequest,
+    user: User,
+    project: Project,
+    page: str | None,
+    sent: QueryDict,
+) -> HttpResponse:
+    """Shows a page of the tools with what was entered for them, and not saved yet."""
+    entered = _entered_switches(sent, project)
     present = project.tools.filter(is_present=True)
     # A form has at most DATA_UPLOAD_MAX_NUMBER_FIELDS fields, and some APIs a thousand tools.
-    tools = Paginator(present.order_by("name"), TOOLS_PER_PAGE).get_page(request.GET.get("page"))
+    tools = Paginator(present.order_by("name"), TOOLS_PER_PAGE).get_page(page)
     listed = servers.list_of_project(project)
+    shown, at = _switches(tools), timezone.now()
+    if entered:
+        before = ShownValues.parse(sent.get(stale_forms.FIELD, ""))
+        at = before.at or at
+        carried = _switches(project.tools.filter(pk__in=entered))
+        shown |= {
+            key: replace(each, value=before.values.get(key, "")) for key, each in carried.items()
+        }
+    on_page = {tool.pk for tool in tools}
+    for tool in tools:
+        tool.entered = entered.get(tool.pk) or EnteredSwitches(tool.is_enabled, tool.is_read)  # type: ignore[attr-defined]  # for the template
     context = {
         "project": project,
         "may_edit": access.may_edit(user, project),
@@ -132,7 +173,9 @@ def project(request: HttpRequest, user: User, project: Project) -> HttpResponse:
         "unconfirmed": [one for one in listed if not one.is_confirmed],
         "waiting": present.filter(needs_review=True).count(),
         "absent": project.tools.filter(is_present=False).count(),
-        "shown_values": stale_forms.hidden_field(stale_forms.serialize(_switches(tools))),
+        "shown_values": stale_forms.hidden_field(stale_forms.serialize(shown, at)),
+        "has_kept": request.method != "POST" and bool(sent),
+        "other_pages": {key: one for key, one in entered.items() if key not in on_page},
     }
     return render(request, "console/gateway/project.html", context)
 
@@ -140,7 +183,12 @@ def project(request: HttpRequest, user: User, project: Project) -> HttpResponse:
 @require_POST
 @project_admin_required
 def tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
-    """Saves which tools are enabled, which only read, and which changes were reviewed."""
+    """Saves which tools are enabled, which only read, and which changes were reviewed.
+
+    With `page`, another page of the tools is shown, and what was entered waits to be saved.
+    """
+    if "page" in request.POST:
+        return _show_project(request, user, project, request.POST["page"], request.POST)
     page = reverse("project", args=[project.pk])
     return save_form(
         request,
@@ -153,8 +201,8 @@ def tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
 
 
 def _save_tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
-    reviewed, among = _reviewed_tools(request), _ids(request, "shown")
-    enabled, reads = _ids(request, "enabled"), _ids(request, "reads")
+    reviewed, among = _reviewed_tools(request.POST), _ids(request.POST, "shown")
+    enabled, reads = _ids(request.POST, "enabled"), _ids(request.POST, "reads")
     rows = project.tools.filter(pk__in=among, is_present=True)
     now = _switches(rows, lambda tool: _state(on=tool.pk in enabled, reads=tool.pk in reads))
     is_saved = stale_forms.compare(request.POST.get(stale_forms.FIELD, ""), now)
@@ -252,6 +300,19 @@ def usage(request: HttpRequest, user: User) -> HttpResponse:
     return render(request, "console/gateway/usage.html", context)
 
 
+def _entered_switches(sent: QueryDict, project: Project) -> dict[UUID, EnteredSwitches]:
+    """What was entered for the tools of a form, where it differs from what is saved."""
+    enabled, reads = {*_ids(sent, "enabled")}, {*_ids(sent, "reads")}
+    reviewed = {one: f"{one}:{seen}" for one, seen in _reviewed_tools(sent).items()}
+    rows = project.tools.filter(pk__in=_ids(sent, "shown"), is_present=True)
+    return {
+        tool.pk: EnteredSwitches(tool.pk in enabled, tool.pk in reads, reviewed.get(tool.pk, ""))
+        for tool in rows
+        if (tool.is_enabled, tool.is_read) != (tool.pk in enabled, tool.pk in reads)
+        or tool.pk in reviewed
+    }
+
+
 def _initial(project: Project) -> dict[str, Any]:
     return {name: getattr(project, name) for name in SETTINGS}
 
@@ -279,15 +340,15 @@ def _settings(request: HttpRequest, project: Project, form: SettingsForm) -> Htt
     return render(request, "console/gateway/settings.html", context, status=status)
 
 
-def _reviewed_tools(request: HttpRequest) -> dict[UUID, str]:
+def _reviewed_tools(sent: QueryDict) -> dict[UUID, str]:
     """The ids of the tools that were reviewed, each with the fingerprint of what was shown."""
-    pairs = [value.partition(":") for value in request.POST.getlist("reviewed")]
+    pairs = [value.partition(":") for value in sent.getlist("reviewed")]
     return {one: seen for text, _colon, seen in pairs for one in _uuids([text])}
 
 
-def _ids(request: HttpRequest, name: str) -> list[UUID]:
+def _ids(sent: QueryDict, name: str) -> list[UUID]:
     """The keys of rows in a form; text that is no key names no row."""
-    return _uuids(request.POST.getlist(name))
+    return _uuids(sent.getlist(name))
 
 
 def _uuids(texts: Iterable[str]) -> list[UUID]:

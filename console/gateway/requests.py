@@ -117,10 +117,14 @@ def approve(request: HttpRequest, request_id: UUID) -> HttpResponse:
 def reject(request: HttpRequest, request_id: UUID) -> HttpResponse:
     """Rejects a request, with a reason."""
     note = str(escape_unstorable(request.POST.get("note", ""))).strip()[:MAX_NOTE]
-    return _decide_request(request, request_id, lambda by: decisions.decline(request_id, by, note))
+    return _decide_request(
+        request, request_id, lambda by: decisions.decline(request_id, by, note), note
+    )
 
 
-def _decide_request(request: HttpRequest, request_id: UUID, decide: Decide) -> HttpResponse:
+def _decide_request(
+    request: HttpRequest, request_id: UUID, decide: Decide, note: str = ""
+) -> HttpResponse:
     if not isinstance(request.user, User):
         return redirect_to_login(request.path.rpartition("/")[0])
     _visible(request.user, request_id)
@@ -130,6 +134,9 @@ def _decide_request(request: HttpRequest, request_id: UUID, decide: Decide) -> H
         raise PermissionDenied(str(refused)) from refused
     except Undecidable as refused:
         messages.error(request, str(refused))
+        if note:
+            unsent = _("Your reason was not sent: %(reason)s")
+            messages.warning(request, unsent % {"reason": note})
     else:
         _show_outcome(request, row)
     return redirect("approval_request", request_id)

@@ -1,4 +1,4 @@
-"""What ends or pauses with a membership, in sentences, before somebody decides about it."""
+"""What ends or pauses with a membership, in sentences, for those who decide about it."""
 
 from collections.abc import Callable, Iterator
 

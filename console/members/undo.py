@@ -97,7 +97,7 @@ def _restore(
     """Restores a membership as it was; returns it, or None if that is not possible any more."""
     change = undo_link.change
     organizations.lock_memberships(change.organization_id)
-    # The same state may be a later decision of somebody else, also after the link was used.
+    # The same state may be a later decision of another person, also after the link was used.
     if usage.has_event_since(
         changes.EVENTS, str(member.pk), str(organization.pk), undo_link.offered_at
     ):

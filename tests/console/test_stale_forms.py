@@ -47,11 +47,13 @@ FORMS = {
     "project_policy_rule": 6,
 }
 INLINE = re.compile(r"^(\w+)-\d+-")
-OF_DJANGO = ("csrfmiddlewaretoken", "_", FIELD)
+OF_DJANGO = ("csrfmiddlewaretoken", "opened_by", "_", FIELD)
 
 
 def alterations(form: PageForm, section: str) -> Iterator[dict[str, list[str]]]:
     """The fields of a form with one of them changed by a person, in each of several ways."""
+    # Pages of what holds already require one.
+    reason = {"reason": ["A correction"]} if "reason" in form.fields else {}
     for name, kind in form.kinds.items():
         found = INLINE.match(name)
         if name.startswith(OF_DJANGO) or (found[1] if found else "") != section or kind == "hidden":
@@ -67,7 +69,7 @@ def alterations(form: PageForm, section: str) -> Iterator[dict[str, list[str]]]:
         else:
             given = [[f"{''.join(now)}x"]]
         for one in given:
-            yield {**form.fields, name: one}
+            yield {**form.fields, **reason, name: one}
 
 
 def fill_form(form: PageForm) -> PageForm:
