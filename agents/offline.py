@@ -87,9 +87,14 @@ def _hits(text: str) -> list[Any]:
         value = json_text.parse(text)
     except ValueError:
         return [text] if text.strip() else []
-    members = value.values() if isinstance(value, dict) else [value]
-    lists = [member for member in members if isinstance(member, list)]
-    found = max(lists, key=len, default=[value])
+    members = value.values() if isinstance(value, dict) else []
+    # Texts next to the hits are notes about the search, not hits.
+    lists = [
+        member
+        for member in members
+        if isinstance(member, list) and all(isinstance(item, dict) for item in member)
+    ]
+    found = value if isinstance(value, list) else max(lists, key=len, default=[value])
     return [hit for hit in found if hit not in NOTHING_FOUND]
 
 

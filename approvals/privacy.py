@@ -62,7 +62,7 @@ class ApprovalRequests:
 
 
 def _naming(subject: Subject, redaction: Redaction) -> QuerySet[ApprovalRequest]:
-    naming = Q(customer_id=subject.customer_id)
+    naming = Q(customer_id__in=subject.ids)
     naming |= redaction.text_condition(*TEXTS) | redaction.json_condition(*VALUES)
     return ApprovalRequest.objects.filter(naming, organization=subject.organization_id)
 
@@ -74,7 +74,7 @@ def _redact(row: ApprovalRequest, subject: Subject, redaction: Redaction) -> boo
         setattr(row, name, redaction.text(getattr(row, name))[: column.max_length])
     for name in VALUES:
         setattr(row, name, redaction.json(getattr(row, name)))
-    if row.customer_id == subject.customer_id:
+    if row.customer_id in subject.ids:
         row.customer_id = ERASED
     if before == _values(row):
         return False

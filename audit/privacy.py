@@ -99,7 +99,7 @@ class PrivacyEventRecorder:
 
 def _naming(subject: Subject, redaction: Redaction) -> Iterator[QuerySet[ActionExecution]]:
     """Yields the rows that may name the customer, by batches of the rows that were read."""
-    naming = Q(bound_customer_id=subject.customer_id)
+    naming = Q(bound_customer_id__in=subject.ids)
     naming |= redaction.json_condition("arguments") | redaction.text_condition("detail")
     naming |= id_and_email_redaction(subject).text_condition(*NAMES)
     for keys in _batches(subject.organization_id):
@@ -121,7 +121,7 @@ def _redact(rows: QuerySet[ActionExecution], subject: Subject, redaction: Redact
     of_names = id_and_email_redaction(subject)
     for row in rows:
         before = [getattr(row, name) for name in columns]
-        if row.bound_customer_id == subject.customer_id:
+        if row.bound_customer_id in subject.ids:
             row.bound_customer_id = ERASED
         row.arguments, row.detail = redaction.json(row.arguments), redaction.text(row.detail)
         for name in NAMES:

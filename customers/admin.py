@@ -7,6 +7,7 @@ from customers.administration.imports import DataImportAdmin
 from customers.administration.records.companies import CompanyAdmin, LeadAdmin
 from customers.administration.records.conversations import ConversationAdmin, FeedbackAdmin
 from customers.administration.records.events import EventAdmin
+from customers.administration.records.joins import JoinAdmin
 from customers.administration.records.tickets import TicketAdmin
 from knowledge.administration import KnowledgeSourceAdmin
 from workspace.models import (
@@ -16,6 +17,7 @@ from workspace.models import (
     DataImport,
     Event,
     Feedback,
+    Join,
     KnowledgeSource,
     Lead,
     Ticket,
@@ -28,5 +30,6 @@ admin.site.register(Ticket, TicketAdmin)
 admin.site.register(Conversation, ConversationAdmin)
 admin.site.register(Feedback, FeedbackAdmin)
 admin.site.register(Event, EventAdmin)
+admin.site.register(Join, JoinAdmin)
 admin.site.register(DataImport, DataImportAdmin)
 admin.site.register(KnowledgeSource, KnowledgeSourceAdmin)

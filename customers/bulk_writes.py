@@ -1,5 +1,7 @@
-"""Stores many rows of one table, new and changed, in few statements."""
+"""Stores many rows of one table, new and changed, in few statements or in runs of limited time."""
 
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
@@ -7,11 +9,48 @@ from django.db import connection, transaction
 from django.db.models import Model, Q
 from django.db.models.query import QuerySet
 
+from foundation import leases
+
 M = TypeVar("M", bound=Model)
 
 BATCH: Final = 500
+# Of a run of `BatchRuns`.
+RUN_SECONDS: Final = 30.0
 # What an update leaves as it is.
 FIXED: Final = frozenset({"id", "organization", "created_at"})
+
+
+class BatchRuns:
+    """Writes batches for half a minute; the next run of this process continues where it stopped.
+
+    `begin` returns the batches from the first one on, each with the number of its written rows.
+    """
+
+    def __init__(self, begin: Callable[[], Iterator[int]]) -> None:
+        self._begin = begin
+        self._lock = threading.Lock()
+        # What the last run has left.
+        self._unfinished: Iterator[int] | None = None
+
+    def run(self) -> int:
+        """Writes batches until the time is over, or the process is stopped; returns how many rows.
+
+        Does nothing while another thread does the same.
+        """
+        if not self._lock.acquire(blocking=False):
+            return 0
+        try:
+            until = time.monotonic() + RUN_SECONDS
+            batches, self._unfinished = self._unfinished or self._begin(), None
+            written = 0
+            for count in batches:
+                written += count
+                if leases.is_stopping() or time.monotonic() > until:
+                    self._unfinished = batches
+                    break
+            return written
+        finally:
+            self._lock.release()
 
 
 def store(model: type[M], new: Sequence[M], changed: Sequence[M]) -> None:

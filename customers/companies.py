@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, F, OuterRef, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -47,6 +47,21 @@ def upsert(
     company = rows.get(has_external_id([external_id]))
     result = traits.write_company(company, sent, at)
     return keep(company), result
+
+
+def note_contact(organization_id: UUID, company_id: str, at: datetime) -> None:
+    """Notes that a teammate wrote to a person of a company."""
+    rows = Company.objects.filter(organization=organization_id, pk=company_id)
+    rows.filter(Q(last_contacted_at=None) | Q(last_contacted_at__lt=at)).update(
+        last_contacted_at=at
+    )
+
+
+def list_companies_of_one(organization_id: UUID, customer_id: str) -> QuerySet[Company]:
+    """Returns the company of this customer, if it has no other one: erased ones count as well."""
+    others = Customer.objects.filter(company=OuterRef("pk")).exclude(pk=customer_id)
+    rows = access.companies(Access(organization_id))
+    return rows.filter(~Exists(others), customers=customer_id)
 
 
 def count_teams() -> int:

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from customers import customers
+from customers import companies, customers
 from customers.identification.field_values import InvalidField
 from customers.identification.trait_names import IgnoredField
 from workspace import access
@@ -60,12 +60,16 @@ class NewRating:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A conversation as sent, or a part of it: its first message is number `offset` + 1."""
+    """A conversation as sent, or a part of it: its first message is number `offset` + 1.
+
+    `is_complete`: there are no messages after these.
+    """
 
     session_id: str
     customer: Customer | None = None
     agent_id: UUID | None = None
     offset: int = 0
+    is_complete: bool = False
     messages: Sequence[NewConversationMessage] = ()
     ratings: Sequence[NewRating] = ()
     mode: str = ""
@@ -104,10 +108,13 @@ def upsert(organization_id: UUID, sent: Transcript) -> StoredConversation:
     _set_details(conversation, sent)
     _set_customer(conversation, sent)
     _write_messages(conversation, sent, times)
+    if sent.is_complete:
+        _delete_later_messages(conversation, sent)
     conversation.updated_at = timezone.now()
     conversation.save()
     _write_ratings(conversation, sent.ratings)
     _note_seen(conversation, sent, times)
+    _note_contact(conversation, sent, times)
     return StoredConversation(conversation.pk, conversation.message_count, ignored)
 
 
@@ -212,6 +219,16 @@ def _write_messages(
     conversation.question = conversation.question or _question(sent.messages)
 
 
+def _delete_later_messages(conversation: Conversation, sent: Transcript) -> None:
+    """Deletes the messages that a shorter transcript no longer has, with their ratings."""
+    end = sent.offset + len(sent.messages)
+    conversation.messages.filter(position__gt=end).delete()
+    conversation.feedback.filter(position__gt=end).delete()
+    conversation.message_count = end
+    asked = conversation.messages.filter(author_kind=AuthorKind.CUSTOMER).order_by("position")
+    conversation.question = asked.values_list("text", flat=True).first() or ""
+
+
 def _question(messages: Sequence[NewConversationMessage]) -> str:
     asked = (one.text for one in messages if one.author_kind == AuthorKind.CUSTOMER)
     return next(asked, "")
@@ -247,6 +264,19 @@ def _write_ratings(conversation: Conversation, ratings: Sequence[NewRating]) -> 
         unique_fields=["conversation", "position", "given_by"],
         update_fields=["rating", "comment"],
     )
+
+
+def _note_contact(conversation: Conversation, sent: Transcript, times: Sequence[datetime]) -> None:
+    """A teammate who wrote a message was in contact with the customer then."""
+    wrote = [
+        at
+        for one, at in zip(sent.messages, times, strict=True)
+        if one.author_kind == AuthorKind.TEAMMATE
+    ]
+    if wrote and conversation.customer_id:
+        customers.note_contact(conversation.organization_id, conversation.customer_id, max(wrote))
+    if wrote and conversation.company_id:
+        companies.note_contact(conversation.organization_id, conversation.company_id, max(wrote))
 
 
 def _note_seen(conversation: Conversation, sent: Transcript, times: Sequence[datetime]) -> None:

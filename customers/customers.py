@@ -12,14 +12,15 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from customers import bulk_writes
-from customers.identification import traits
+from customers.identification import aliases, traits
 from customers.lookup_keys import email_key
 from foundation.db.statements import Statement
 from foundation.text.names import name_key
-from workspace.models import Customer
+from workspace.models import AliasKind, Customer
 
 FIND: Final = """
 SELECT id, email, name, external_id, company_id, vendor_ids
@@ -68,17 +69,26 @@ class Bound(NamedTuple):
 
 
 def find_bound(organization_id: UUID, *, customer_id: str = "", email: str = "") -> Bound | None:
-    """Returns the only customer of the organization that matches; None for none and for several."""
+    """Returns the only customer of the organization that matches; None for none and for several.
+
+    The id of a customer who was merged names the one into whom.
+    """
     # On the hot path: a bound call needs this statement in addition.
     if customer_id and email:
         rows = BY_BOTH.rows(organization_id, customer_id, email_key(email))
     elif customer_id:
         rows = BY_ID.rows(organization_id, customer_id)
+        if not rows and (merged := _find_merged(organization_id, customer_id)):
+            rows = BY_ID.rows(organization_id, merged)
     elif email:
         rows = BY_EMAIL.rows(organization_id, email_key(email))
     else:
         return None
     return _read(rows[0]) if len(rows) == 1 else None
+
+
+def _find_merged(organization_id: UUID, customer_id: str) -> str | None:
+    return aliases.find_customer_ids(organization_id, [customer_id], AliasKind.ID).get(customer_id)
 
 
 def note_seen(customer: Customer, first: datetime, last: datetime) -> bool:
@@ -92,6 +102,14 @@ def note_seen(customer: Customer, first: datetime, last: datetime) -> bool:
 def keep_seen(locked: Sequence[Customer]) -> None:
     """Saves when customers were seen, who are locked by the caller."""
     Customer.objects.bulk_update(locked, ["first_seen", "last_seen"])
+
+
+def note_contact(organization_id: UUID, customer_id: str, at: datetime) -> None:
+    """Notes that a teammate wrote to a customer."""
+    rows = Customer.objects.filter(organization=organization_id, pk=customer_id)
+    rows.filter(Q(last_contacted_at=None) | Q(last_contacted_at__lt=at)).update(
+        last_contacted_at=at
+    )
 
 
 def keep(customer: Customer) -> Customer:
@@ -113,12 +131,16 @@ def change(customer: Customer) -> None:
     stored = rows.first()
     if stored is None:
         return
+    before = stored.email if stored.email_claimed_at is None else ""
     changed = [
         name for name in ("email", "name") if getattr(customer, name) != getattr(stored, name)
     ]
     traits.note_times(stored, changed)
     entered = {name: getattr(customer, name) for name in ENTERED}
-    rows.update(**entered, trait_times=stored.trait_times)
+    # What a person entered is no claim of a page.
+    claimed_at = None if "email" in changed else stored.email_claimed_at
+    rows.update(**entered, trait_times=stored.trait_times, email_claimed_at=claimed_at)
+    aliases.keep_addresses(customer.organization_id, [(customer, before)])
 
 
 def keep_all(new: Sequence[Customer], changed: Sequence[Customer]) -> None:

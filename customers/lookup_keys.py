@@ -35,3 +35,19 @@ def has_external_id(external_ids: Iterable[str]) -> Q:
     leaves them out too, and would read all rows of the organization for any other.
     """
     return Q(external_id__in=external_ids) & ~Q(external_id="")
+
+
+def is_unclaimed_ticket(email_keys: Iterable[str]) -> Q:
+    """Returns the condition that a ticket of no customer is from one of these addresses.
+
+    With the conditions of the index, which SQLite compares word by word.
+    """
+    return Q(customer=None) & ~Q(email_key="") & Q(email_key__in=email_keys)
+
+
+def is_of_visitor(session_ids: Iterable[str]) -> Q:
+    """Returns the condition that a row of these sessions belongs to no customer.
+
+    With the conditions of the index, as in `is_unclaimed_ticket`.
+    """
+    return Q(customer=None) & ~Q(session_id="") & Q(session_id__in=session_ids)

@@ -16,19 +16,25 @@ from workspace.models import DataImport, KnowledgeSource
 
 log = structlog.get_logger(__name__)
 
-# Within so many days most of what changes a figure later has happened.
+# Of snapshots that a worker has not written, because it did not run, those of so many days.
 SETTLING_DAYS: Final = 35
 
 
 @task(name="workspace.refresh_kpis")
 def refresh_kpis() -> int:
-    """Writes the snapshots of today and yesterday; safe to run twice."""
-    return kpis.refresh_all(2)
+    """Records present revenue and health, and writes the days that settled; safe to run twice."""
+    return kpis.refresh_all(3)
+
+
+@task(name="workspace.refresh_changed_kpis")
+def refresh_changed_kpis() -> int:
+    """Writes the snapshots again whose rows, or whose time zone, changed; safe to run twice."""
+    return kpis.refresh_changed()
 
 
 @task(name="workspace.refresh_older_kpis")
 def refresh_older_kpis() -> int:
-    """Writes the snapshots of some weeks again; safe to run twice."""
+    """Writes the snapshots of some weeks, which a worker that stood still has not written."""
     return kpis.refresh_all(SETTLING_DAYS)
 
 
@@ -46,8 +52,8 @@ def index_knowledge(source_id: str) -> None:
 
 @task(name="workspace.pick_up_knowledge")
 def pick_up_knowledge() -> int:
-    """Sends the sources that were left; returns how many."""
-    return document_jobs.send_left(KnowledgeSource)
+    """Sends the sources that were left, and those to be read again; returns how many."""
+    return document_jobs.send_left(KnowledgeSource) + indexing.request_outdated()
 
 
 @task(name="workspace.embed_missing")
@@ -103,4 +109,4 @@ def finish_erasures() -> int:
 @task(name="workspace.prune_data")
 def prune_data() -> int:
     """Deletes what is older than its retention period; safe to run at any time and twice."""
-    return sum(retention.prune().values()) + outbox.prune()
+    return sum(retention.prune().values()) + outbox.prune() + retention.prune_erased_names()

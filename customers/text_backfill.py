@@ -4,65 +4,40 @@ Rows are written in batches while old and new processes serve. Until a row is re
 it by what the earlier version stored. One thread at a time writes words, and one writes keys.
 """
 
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from django.db.models import Model, Q
 
 from customers import bulk_writes
-from foundation import leases
+from customers.bulk_writes import BatchRuns
+from customers.identification.field_values import MAX_EMAIL
+from customers.lookup_keys import email_key
 from foundation.text.columns import SearchTextField
 from foundation.text.names import name_key
-from workspace.models import Company, ConversationMessage, Customer, Lead, TicketMessage
+from workspace.models import (
+    Company,
+    ConversationMessage,
+    Customer,
+    KnowledgeChunk,
+    Lead,
+    Ticket,
+    TicketMessage,
+)
 
-SEARCHED: Final[tuple[type[Model], ...]] = (TicketMessage, ConversationMessage, Lead)
+SEARCHED: Final[tuple[type[Model], ...]] = (
+    Ticket,
+    TicketMessage,
+    ConversationMessage,
+    Lead,
+    KnowledgeChunk,
+)
 NAMED: Final[tuple[type[Model], ...]] = (Customer, Company)
 UNFILLED: Final = Q(search_text=None)
-# Of a run. The next run of this process continues where it stopped.
-RUN_SECONDS: Final = 30.0
+UNKEYED: Final = Q(email_key=None)
 # The advisory locks of the two tasks: "text" and "name".
 TEXT_LOCK: Final = 0x74657874
 NAME_LOCK: Final = 0x6E616D65
-_locks: Final = {key: threading.Lock() for key in (TEXT_LOCK, NAME_LOCK)}
-# The batches that the last run has left.
-_unfinished: Final[dict[int, Iterator[int]]] = {}
-
-
-def fill_search_texts() -> int:
-    """Fills `search_text` where it is missing, for half a minute; returns of how many rows."""
-    return _renew(TEXT_LOCK, _fill)
-
-
-def renew_name_keys() -> int:
-    """Writes the keys of names that are not those of this version; returns how many.
-
-    A run ends after half a minute. The others then follow in the next runs, before those that have
-    been read.
-    """
-    return _renew(NAME_LOCK, _renew_keys)
-
-
-def _renew(lock: int, begin: Callable[[], Iterator[int]]) -> int:
-    """Writes batches until the time is over, or the process is stopped; returns how many rows.
-
-    Does nothing while another thread does the same.
-    """
-    if not _locks[lock].acquire(blocking=False):
-        return 0
-    try:
-        until = time.monotonic() + RUN_SECONDS
-        batches = _unfinished.pop(lock, None) or begin()
-        renewed = 0
-        for count in batches:
-            renewed += count
-            if leases.is_stopping() or time.monotonic() > until:
-                _unfinished[lock] = batches
-                break
-        return renewed
-    finally:
-        _locks[lock].release()
 
 
 def _fill() -> Iterator[int]:
@@ -72,6 +47,17 @@ def _fill() -> Iterator[int]:
             model, "search_text", field.sources, field.make_row_words, UNFILLED, lock=TEXT_LOCK
         )
 
+    yield from bulk_writes.renew_column(
+        Ticket, "email_key", ("metadata",), _address_key, UNKEYED, lock=TEXT_LOCK
+    )
+
+
+def _address_key(ticket: Ticket) -> str:
+    """Returns the address that a ticket of an earlier version keeps; no server has proven it."""
+    sent = ticket.metadata.get("email", "")
+    is_address = isinstance(sent, str) and "@" in sent and len(sent) <= MAX_EMAIL
+    return email_key(sent) if is_address else ""
+
 
 def _renew_keys() -> Iterator[int]:
     def key(row: Any) -> str:
@@ -79,3 +65,21 @@ def _renew_keys() -> Iterator[int]:
 
     for model in NAMED:
         yield from bulk_writes.renew_column(model, "name_key", ("name",), key, Q(), lock=NAME_LOCK)
+
+
+_filling: Final = BatchRuns(_fill)
+_renewing: Final = BatchRuns(_renew_keys)
+
+
+def fill_search_texts() -> int:
+    """Fills `search_text` where it is missing, for half a minute; returns of how many rows."""
+    return _filling.run()
+
+
+def renew_name_keys() -> int:
+    """Writes the keys of names that are not those of this version; returns how many.
+
+    A run ends after half a minute. The others then follow in the next runs, before those that have
+    been read.
+    """
+    return _renewing.run()

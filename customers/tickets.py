@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from customers import bulk_writes
+from customers import bulk_writes, companies, customers
 from customers.identification.field_values import InvalidField
 from customers.lookup_keys import email_key, has_external_id
 from foundation.db import storable
@@ -71,9 +71,14 @@ class TicketChange:
 
 @dataclass(frozen=True, slots=True)
 class NewTicket:
-    """A ticket as sent, and the customer who wrote it, if known; `created_at` is None for now."""
+    """A ticket as sent, and the customer who wrote it, if known; `created_at` is None for now.
+
+    `email` is the author's address, unless it is that of the customer.
+    """
 
     subject: str
+    email: str = ""
+    is_email_proven: bool = False
     message: NewTicketMessage | None = None
     customer: Customer | None = None
     source: str = "api"
@@ -96,6 +101,8 @@ def create(organization_id: UUID, new: NewTicket) -> Ticket:
         source=new.source,
         customer=new.customer,
         company_id=new.customer.company_id if new.customer else None,
+        email_key=email_key(new.email),
+        email_proven_at=timezone.now() if new.is_email_proven else None,
         metadata=new.metadata,
     )
     ticket.updated_at = ticket.created_at
@@ -162,7 +169,8 @@ def _lock_ticket(organization_id: UUID, named: str) -> Ticket:
     """Returns the ticket with this id, or else with this external id. Raises NoSuchTicket."""
     if not named or storable.has_unstorable_text(named):
         raise NoSuchTicket
-    rows = access.tickets(Access(organization_id)).select_for_update()
+    # With all columns: `search_text` is written with the subject.
+    rows = access.tickets(Access(organization_id)).defer(None).select_for_update()
     ticket = rows.filter(pk=named).first() or rows.filter(has_external_id([named])).first()
     if ticket is None:
         raise NoSuchTicket
@@ -212,6 +220,11 @@ def _append(ticket: Ticket, new: NewTicketMessage, at: datetime) -> TicketMessag
     message = _next_message(ticket, new, at)
     message.save(force_insert=True)
     ticket.save()
+    if new.author_kind == AuthorKind.TEAMMATE and not new.is_internal:
+        if ticket.customer_id:
+            customers.note_contact(ticket.organization_id, ticket.customer_id, at)
+        if ticket.company_id:
+            companies.note_contact(ticket.organization_id, ticket.company_id, at)
     return message
 
 

@@ -17,7 +17,7 @@ from django.db.models import BooleanField, Exists, Expression, F, Func, OuterRef
 from django.db.models.expressions import Col
 from django.db.models.sql.compiler import SQLCompiler
 
-from customers.lookup_keys import email_key
+from customers.lookup_keys import email_key, has_external_id
 from foundation.text.folding import fold
 from foundation.text.words import (
     IGNORED_WORDS,
@@ -28,7 +28,7 @@ from foundation.text.words import (
     make_index_words,
     split_words,
 )
-from workspace.models import ConversationMessage, TicketMessage
+from workspace.models import ConversationMessage, Ticket, TicketMessage
 
 M = TypeVar("M", TicketMessage, ConversationMessage)
 Sql = tuple[str, tuple[str, ...]]
@@ -42,6 +42,9 @@ BLANK: Final = {ord("\0"): " ", ord('"'): " "}
 # Of an excerpt, before the first word that was found.
 LEAD: Final = 60
 ELLIPSIS: Final = "…"
+# The tickets whose subject is in no message; that of the others is searched with their first one.
+WITHOUT_MESSAGES: Final = Q(message_count=0)
+NUMBER_SIGN: Final = "#"
 RUN: Final = re.compile(r"\S+")
 WORD: Final = re.compile(r"[^\W_]+")
 
@@ -95,8 +98,62 @@ def having(messages: QuerySet[M], query: WordQuery, parent: str) -> tuple[Q, int
     found = owners(matching(messages, query), parent, MAX_MATCHES + 1)
     if len(found) <= MAX_MATCHES:
         return Q(pk__in=set(found)), None
+    return _has_for_each(messages, query, parent), MAX_COMMON
+
+
+def build_ticket_condition(
+    tickets: QuerySet[Ticket],
+    messages: QuerySet[TicketMessage],
+    query: WordQuery,
+    typed: str,
+    searched: Q = WITHOUT_MESSAGES,
+) -> tuple[Q, int | None]:
+    """As `having`, for tickets: also those with the words in their subject, or with this number.
+
+    `searched` are the tickets whose subject is in none of the messages. `typed` is the query as it
+    was sent: an external id is compared as a whole.
+    """
+    numbered = tickets.filter(has_ticket_number(typed)) if is_ticket_number(typed) else None
+    keys = [*numbered.values_list("pk", flat=True)] if numbered is not None else []
+    found = owners(matching(messages, query), "ticket", MAX_MATCHES + 1)
+    in_subject = searched & has_subject_words(query)
+    of_subject = tickets.filter(in_subject).order_by().values_list("pk", flat=True)
+    found += of_subject[: MAX_MATCHES + 1]
+    if len(found) <= MAX_MATCHES:
+        return Q(pk__in={*found, *keys}), None
+    every = _has_for_each(messages, query, "ticket") | in_subject
+    return every | Q(pk__in=keys) if keys else every, MAX_COMMON
+
+
+def _has_for_each(messages: QuerySet[M], query: WordQuery, parent: str) -> Q:
     of_row = messages.filter(**{parent: OuterRef("pk")})
-    return Q(ExistsForEach(matching(of_row, query, are_few=True))), MAX_COMMON
+    return Q(ExistsForEach(matching(of_row, query, are_few=True)))
+
+
+def is_ticket_number(text: str) -> bool:
+    """Returns whether a text may be the number of a ticket: one word with a digit."""
+    text = text.strip()
+    return any(each.isdecimal() for each in text) and len(text.split()) == 1
+
+
+def has_ticket_number(text: str) -> Q:
+    """Returns the condition that a ticket has this external id; `#` and case make no difference."""
+    number = text.strip().removeprefix(NUMBER_SIGN)
+    cases = dict.fromkeys((number, number.upper(), number.lower()))
+    return has_external_id([form for each in cases for form in (each, f"{NUMBER_SIGN}{each}")])
+
+
+def has_subject_words(query: WordQuery) -> Q:
+    """Returns the condition that a ticket has the words of a query in its subject.
+
+    Subjects are compared as they are too, while their words have not been computed.
+    """
+    found = Q()
+    for forms, typed in zip(query.groups, query.typed, strict=True):
+        conditions = [Q(search_text__contains=_format_stored_phrase(form)) for form in forms]
+        conditions += [Q(search_text=None) & _contains_typed("subject", term) for term in typed]
+        found &= reduce(or_, conditions)
+    return found
 
 
 def has_lead_words(query: WordQuery) -> Q:
@@ -108,12 +165,15 @@ def has_lead_words(query: WordQuery) -> Q:
     for forms, typed in zip(query.groups, query.typed, strict=True):
         conditions = [Q(search_text__contains=_format_stored_phrase(form)) for form in forms]
         for term in typed:
-            conditions += [Q(email_key__contains=email_key(term))]
-            # SQLite compares other letters than ASCII as they are.
-            cases = dict.fromkeys((term, term.lower(), term.upper()))
-            conditions += [Q(name__icontains=case) for case in cases]
+            conditions += [Q(email_key__contains=email_key(term)), _contains_typed("name", term)]
         found &= reduce(or_, conditions)
     return found
+
+
+def _contains_typed(column: str, term: str) -> Q:
+    # SQLite compares other letters than ASCII as they are.
+    cases = dict.fromkeys((term, term.lower(), term.upper()))
+    return reduce(or_, (Q(**{f"{column}__icontains": case}) for case in cases))
 
 
 def _format_stored_phrase(form: Form) -> str:

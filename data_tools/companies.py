@@ -1,13 +1,17 @@
 """data_find_company and data_search_companies: the companies that customers belong to."""
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Final, Literal, TypeAlias
 
 from django.db.models import Case, Count, F, Max, Q, TextField, Value, When
 
+from customers.lifecycles import CURRENT_CUSTOMER
 from data_tools.query import (
     ALL_TIME,
     PAGE,
+    CompanyLifecycle,
     CompanyName,
     DataToolCall,
     Detail,
@@ -21,12 +25,14 @@ from data_tools.query import (
     TimeRange,
     data_tool,
     groups,
+    lifecycle,
     listing,
     number_limits,
     one_of,
     results,
     who,
 )
+from data_tools.query.arguments import TIME
 from tools_registry.api import Facts, Json, Toolset
 from workspace import access
 from workspace.models import UNRESOLVED, Company, RenewalStatus
@@ -41,9 +47,16 @@ Amount: TypeAlias = Annotated[float, number_limits(0, 10**12)]
 RECENT: Final = timedelta(days=30)
 ORDERS: Final = {
     "mrr_desc": RowOrder("-mrr"),
+    "mrr_asc": RowOrder("mrr", "-pk"),
     "health_asc": RowOrder("health_score"),
+    "health_desc": RowOrder("-health_score", "-pk"),
     "renewal_date_asc": RowOrder("renewal_date"),
+    "renewal_date_desc": RowOrder("-renewal_date", "-pk"),
+    **listing.orders_by_time("created_at", "signed_up_at"),
 }
+# What a list is chosen or sorted by is in its items.
+SHOWN: Final = ("created_at", "signed_up_at", "renewal_date", "renewal_status", "industry")
+QUERY_IN: Final = ("name", "domain")
 HEALTH_BANDS: Final = ((80, "80-100"), (60, "60-79"), (40, "40-59"), (20, "20-39"), (0, "0-19"))
 BY_HEALTH_BAND: Final = Grouping(
     Case(
@@ -82,7 +95,8 @@ def data_find_company(
             candidates=[_candidate(one) for one in match.candidates],
             hints=[who.hint(match, "data_search_companies")],
         )
-    people = access.customers(call.access).filter(company=match.row)
+    listed = lifecycle.customers(lifecycle.choose(call, lifecycle.CURRENT))
+    people = access.customers(call.access).filter(listed, company=match.row)
     newest = people.order_by(F("last_seen").desc(nulls_last=True), "pk")[:MAX_PEOPLE]
     return results.answer(
         call,
@@ -95,11 +109,29 @@ def data_find_company(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CompanyFilters:
+    """What companies are chosen by, besides words and time."""
+
+    lifecycle: CompanyLifecycle = "current"
+    industry: Name | None = None
+    plan: Name | None = None
+    renewal_status: RenewalStatus | Literal["any"] | None = None
+    min_health: Score | None = None
+    max_health: Score | None = None
+    min_mrr: Amount | None = None
+    max_mrr: Amount | None = None
+
+
+CURRENT_COMPANIES: Final = CompanyFilters()
+
+
 @data_tool(
     TOOLSET,
     title="Search companies",
     description=(
-        "List, rank or count companies by plan, health, MRR or renewal. "
+        "List, rank or count companies with customers who have not churned, or those whose "
+        "customers all have, by plan, health, MRR or renewal. "
         "Everything about one company: data_find_company."
     ),
 )
@@ -107,35 +139,38 @@ def data_search_companies(
     call: DataToolCall,
     *,
     query: Query | None = None,
-    industry: Name | None = None,
-    plan: Name | None = None,
-    renewal_status: RenewalStatus | Literal["any"] | None = None,
-    min_health: Score | None = None,
-    max_health: Score | None = None,
-    min_mrr: Amount | None = None,
-    max_mrr: Amount | None = None,
+    chosen_by: CompanyFilters = CURRENT_COMPANIES,
     time: TimeRange = ALL_TIME,
-    time_field: Literal["created_at", "renewal_date"] = "created_at",
-    sort: Annotated[str, one_of(*ORDERS)] = "mrr_desc",
+    time_field: Literal["created_at", "signed_up_at", "renewal_date"] = "created_at",
+    sort: Annotated[
+        str, one_of(*ORDERS, description="By time_field, if that is sent without sort")
+    ] = "mrr_desc",
     group_by: Literal["industry", "plan", "renewal_status", "health_band"] | None = None,
     page: Page = PAGE,
     response_format: Detail = "concise",
 ) -> Facts:
     call = call.with_detail(response_format)
+    sort = listing.choose_sort(call, sort, time_field)
     filters = Filters()
+    filters.show("sort", sort)
     filters.add_words(query, ("name_key__contains", "domain__contains"))
-    filters.add_ignoring_case("industry", industry)
-    filters.add_ignoring_case("plan", plan)
-    filters.add_equal("renewal_status", renewal_status, unless="any")
-    filters.add_range("health", "health_score", min_health, max_health)
-    filters.add_range("mrr", "mrr", min_mrr, max_mrr)
-    customers = access.customers(call.access)
+    filters.add_ignoring_case("industry", chosen_by.industry)
+    filters.add_ignoring_case("plan", chosen_by.plan)
+    filters.add_equal("renewal_status", chosen_by.renewal_status, unless="any")
+    filters.add_range("health", "health_score", chosen_by.min_health, chosen_by.max_health)
+    filters.add_range("mrr", "mrr", chosen_by.min_mrr, chosen_by.max_mrr)
+    wanted = lifecycle.choose(call, chosen_by.lifecycle, renewal_status=chosen_by.renewal_status)
+    lifecycle.add(filters, wanted, lifecycle.companies(call.access, wanted))
+    customers = access.customers(call.access).filter(lifecycle.customers(wanted))
+    about = {sort.rpartition("_")[0], *filters.conditions}
+    if {"time_field", *TIME} & call.given:
+        about.add(time_field)
     companies = Listing(
         noun="companies",
         rows=access.companies(call.access),
         filters=filters,
         order=ORDERS[sort],
-        items=lambda rows: [_company(call, row) for row in rows],
+        items=lambda rows: [_listed_company(call, row, about) for row in rows],
         time=time_field,
         groupings={
             "industry": groups.text_column("industry"),
@@ -146,6 +181,7 @@ def data_search_companies(
         known={"industry": "industry", "plan": "plan", "renewal_status": "renewal_status"},
         members={"currency": call.organization.currency},
         elsewhere=dict.fromkeys(("plan", "renewal_status"), ("data_search_users", customers)),
+        query_in=QUERY_IN,
     )
     return listing.answer(call, companies, page, time, group_by)
 
@@ -164,6 +200,14 @@ def _company(call: DataToolCall, company: Company) -> Item:
         "renewal_date": results.day(company.renewal_date),
     }
     return {**item, **_details(call, company)} if call.is_detailed else item
+
+
+def _listed_company(call: DataToolCall, company: Company, about: Collection[str]) -> Item:
+    """A company in a list, with what the list is chosen and sorted by."""
+    asked = {
+        name: results.column_value(call, getattr(company, name)) for name in SHOWN if name in about
+    }
+    return {**_company(call, company), **asked}
 
 
 def _details(call: DataToolCall, company: Company) -> Item:
@@ -192,8 +236,9 @@ def _activity(call: DataToolCall, company: Company) -> Item:
     tickets = access.tickets(call.access).filter(company=company)
     conversations = access.conversations(call.access).filter(company=company)
     of_people = people.aggregate(
-        many=Count("pk"),
-        recent=Count("pk", Q(last_seen__gte=call.now - RECENT)),
+        many=Count("pk", CURRENT_CUSTOMER),
+        churned=Count("pk", ~CURRENT_CUSTOMER),
+        recent=Count("pk", CURRENT_CUSTOMER & Q(last_seen__gte=call.now - RECENT)),
         last=Max("last_seen"),
     )
     of_tickets = tickets.aggregate(
@@ -202,6 +247,7 @@ def _activity(call: DataToolCall, company: Company) -> Item:
     of_conversations = conversations.aggregate(many=Count("pk"), last=Max("started_at"))
     return {
         "users": of_people["many"],
+        "churned_users": of_people["churned"],
         "users_seen_last_30_days": of_people["recent"],
         "last_seen": call.when(of_people["last"]),
         "open_tickets": of_tickets["open"],

@@ -1,15 +1,20 @@
 """data_find_user, data_search_users and data_search_leads: people before and after sign-up."""
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Final, Literal, TypeAlias
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 
 from customers import words
+from customers.identification import aliases
+from customers.identification.traits import CUSTOMER
 from data_tools.query import (
     ALL_TIME,
     PAGE,
     CompanyName,
+    CustomerLifecycle,
     DataToolCall,
     Detail,
     Filters,
@@ -22,13 +27,16 @@ from data_tools.query import (
     UserName,
     data_tool,
     groups,
+    lifecycle,
     listing,
     messages,
     one_of,
     results,
     text,
+    traits,
     who,
 )
+from data_tools.query.traits import Trait
 from tools_registry.api import Facts, Json, Toolset
 from workspace import access
 from workspace.models import UNRESOLVED, Customer, Lead, RenewalStatus
@@ -37,13 +45,19 @@ TOOLSET: Final = Toolset(scope="data:read", title="Customers")
 
 Item = dict[str, Json]
 
-Trait: TypeAlias = Annotated[str, text(200, "name=value; seats>5 of a number")]
+TraitText: TypeAlias = Annotated[str, text(200, "name=value; seats>5 of a number or a date")]
 RECENT: Final = timedelta(days=30)
 USER_ORDERS: Final = {
-    "last_seen_desc": RowOrder("-last_seen"),
-    "last_seen_asc": RowOrder("last_seen", "-pk"),
+    **listing.orders_by_time("last_seen", "signed_up_at", "churned_at"),
+    "renewal_date_asc": RowOrder("renewal_date"),
+    "renewal_date_desc": RowOrder("-renewal_date", "-pk"),
     "mrr_desc": RowOrder("-mrr"),
+    "mrr_asc": RowOrder("mrr", "-pk"),
 }
+# What is a trait for those who send it, and a column here.
+TRAIT_COLUMNS: Final = (*CUSTOMER, "churned_at", "first_seen", "last_seen")
+QUERY_IN: Final = ("name", "email")
+LEAD_QUERY_IN: Final = ("name", "email", "fields")
 
 
 @data_tool(
@@ -79,58 +93,81 @@ def data_find_user(
         user=_profile(call, match.row),
         activity=_activity(call, match.row),
         currency=call.organization.currency,
+        hints=who.unclaimed_tickets_hints(call, match.row),
         rows=1,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class UserFilters:
+    """What customers are chosen by, besides words and time."""
+
+    lifecycle: CustomerLifecycle = "current"
+    company: CompanyName | None = None
+    plan: Name | None = None
+    role: Name | None = None
+    trait: TraitText | None = None
+    renewal_status: RenewalStatus | Literal["any"] | None = None
+
+
+CURRENT_USERS: Final = UserFilters()
 
 
 @data_tool(
     TOOLSET,
     title="Search customers",
     description=(
-        "List or count customers by company, plan, trait, renewal or when they were last seen. "
-        "People who have not signed up yet: data_search_leads."
+        "List or count customers, current or churned, by company, plan, trait, renewal or when "
+        "they signed up or were last seen. People who have not signed up: data_search_leads."
     ),
 )
 def data_search_users(
     call: DataToolCall,
     *,
     query: Query | None = None,
-    company: CompanyName | None = None,
-    plan: Name | None = None,
-    role: Name | None = None,
-    trait: Trait | None = None,
-    renewal_status: RenewalStatus | Literal["any"] | None = None,
+    chosen_by: UserFilters = CURRENT_USERS,
     time: TimeRange = ALL_TIME,
-    time_field: Literal["last_seen", "signed_up_at", "renewal_date"] = "last_seen",
-    sort: Annotated[str, one_of(*USER_ORDERS)] = "last_seen_desc",
-    group_by: Literal["plan", "company", "renewal_status"] | None = None,
+    time_field: Literal["last_seen", "signed_up_at", "churned_at", "renewal_date"] = "last_seen",
+    sort: Annotated[
+        str, one_of(*USER_ORDERS, description="By time_field, if that is sent without sort")
+    ] = "last_seen_desc",
+    group_by: Literal["plan", "company", "renewal_status", "lifecycle"] | None = None,
     page: Page = PAGE,
     response_format: Detail = "concise",
 ) -> Facts:
     call = call.with_detail(response_format)
+    sort = listing.choose_sort(call, sort, time_field)
     filters = Filters()
+    filters.show("sort", sort)
     filters.add_words(query, ("name_key__contains", "email_key__contains"))
-    filters.add_row("company", who.find_row(call, who.COMPANIES, company))
-    filters.add_ignoring_case("plan", plan)
-    filters.add_ignoring_case("role", role)
-    filters.add_equal("renewal_status", renewal_status, unless="any")
-    filters.add_trait(trait, "custom_fields", access.customers(call.access))
-    companies = access.companies(call.access)
+    rows = access.customers(call.access)
+    trait = _add_filters(filters, call, chosen_by, rows)
+    about = {time_field, sort.rpartition("_")[0], group_by, trait.column}
+    wanted = lifecycle.choose(
+        call, chosen_by.lifecycle, about=about, renewal_status=chosen_by.renewal_status
+    )
+    lifecycle.add(filters, wanted, lifecycle.customers(wanted))
+    same_companies = access.companies(call.access).filter(lifecycle.companies(call.access, wanted))
+    shown = about | filters.conditions.keys()
     customers = Listing(
         noun="customers",
-        rows=access.customers(call.access).select_related("company"),
+        rows=rows.select_related("company"),
         filters=filters,
         order=USER_ORDERS[sort],
-        items=lambda rows: [_user(call, row) for row in rows],
+        items=lambda rows: [_listed_user(call, row, shown, trait) for row in rows],
         time=time_field,
         groupings={
             "plan": groups.text_column("plan"),
             "renewal_status": groups.column("renewal_status"),
-            "company": groups.reference("company", companies),
+            "lifecycle": groups.column("lifecycle"),
+            "company": groups.reference("company", access.companies(call.access)),
         },
         known={"plan": "plan", "role": "role", "renewal_status": "renewal_status"},
         members={"currency": call.organization.currency},
-        elsewhere=dict.fromkeys(("plan", "renewal_status"), ("data_search_companies", companies)),
+        elsewhere=dict.fromkeys(
+            ("plan", "renewal_status"), ("data_search_companies", same_companies)
+        ),
+        query_in=QUERY_IN,
     )
     return listing.answer(call, customers, page, time, group_by)
 
@@ -149,7 +186,7 @@ def data_search_leads(
     query: Query | None = None,
     status: Literal["any", "open", "converted"] = "any",
     source: Annotated[str, text(50)] | None = None,
-    trait: Trait | None = None,
+    trait: TraitText | None = None,
     time: TimeRange = ALL_TIME,
     group_by: Literal["source", "status", "day"] | None = None,
     page: Page = PAGE,
@@ -162,7 +199,7 @@ def data_search_leads(
         filters.add("query", words.has_lead_words(found))
     filters.add_equal("status", status, unless="any")
     filters.add_ignoring_case("source", source)
-    filters.add_trait(trait, "fields", rows)
+    traits.add_trait(filters, call, trait, rows=rows, json_column="fields")
     leads = Listing(
         noun="leads",
         rows=rows,
@@ -177,8 +214,27 @@ def data_search_leads(
         },
         known={"source": "source"},
         query=found,
+        query_in=LEAD_QUERY_IN,
     )
     return listing.answer(call, leads, page, time, group_by)
+
+
+def _add_filters(
+    filters: Filters, call: DataToolCall, chosen_by: UserFilters, rows: QuerySet[Customer]
+) -> Trait:
+    """Adds the conditions of all arguments but the lifecycle; returns which trait they are on."""
+    filters.add_row("company", who.find_row(call, who.COMPANIES, chosen_by.company))
+    filters.add_ignoring_case("plan", chosen_by.plan)
+    filters.add_ignoring_case("role", chosen_by.role)
+    filters.add_equal("renewal_status", chosen_by.renewal_status, unless="any")
+    return traits.add_trait(
+        filters,
+        call,
+        chosen_by.trait,
+        rows=rows,
+        json_column="custom_fields",
+        columns=TRAIT_COLUMNS,
+    )
 
 
 def _candidate(customer: Customer) -> Item:
@@ -189,8 +245,10 @@ def _user(call: DataToolCall, customer: Customer) -> Item:
     """A customer in a list."""
     item = {
         **_candidate(customer),
+        "email_verified": False if customer.email_claimed_at else None,
         "role": customer.role,
         "plan": customer.plan,
+        "lifecycle": customer.lifecycle,
         "company": results.reference(customer.company),
         "mrr": results.amount(customer.mrr),
         "last_seen": call.when(customer.last_seen),
@@ -200,10 +258,23 @@ def _user(call: DataToolCall, customer: Customer) -> Item:
     return {
         **item,
         "external_id": customer.external_id,
-        "lifecycle": customer.lifecycle,
         "signed_up_at": call.when(customer.signed_up_at),
+        "churned_at": call.when(customer.churned_at),
         **results.renewal(customer),
     }
+
+
+def _listed_user(
+    call: DataToolCall, customer: Customer, about: Collection[str | None], trait: Trait
+) -> Item:
+    """A customer in a list, with what the list is chosen and sorted by."""
+    asked = {
+        name: results.column_value(call, getattr(customer, name))
+        for name in TRAIT_COLUMNS
+        if name in about
+    }
+    members = {name: customer.custom_fields.get(name) for name in trait.members}
+    return {**_user(call, customer), **asked, "traits": results.limit_members(members)}
 
 
 def _profile(call: DataToolCall, customer: Customer) -> Item:
@@ -211,7 +282,6 @@ def _profile(call: DataToolCall, customer: Customer) -> Item:
     profile = {
         **_user(call, customer),
         "external_id": customer.external_id,
-        "lifecycle": customer.lifecycle,
         "churned_at": call.when(customer.churned_at),
         **results.renewal(customer),
         "source": customer.source,
@@ -221,8 +291,11 @@ def _profile(call: DataToolCall, customer: Customer) -> Item:
     }
     if not call.is_detailed:
         return profile
+    names = aliases.list_other_names(customer)
     return {
         **profile,
+        "other_ids": list(names["other_external_ids"]),
+        "earlier_emails": list(names["other_emails"]),
         "custom_fields": results.limit_members(customer.custom_fields),
         "context": results.limit_members(customer.context),
     }

@@ -55,8 +55,8 @@ ROWS_OF_ENTRY: Final = 5
     TOOLSET,
     title="Search events",
     description=(
-        "List or count product events by type, page, element, customer or time. "
-        "All that one customer did: data_user_journey."
+        "List or count product events by type, page, element, customer or time; with group_by "
+        "user, distinct is the number of people. All that one customer did: data_user_journey."
     ),
 )
 def data_search_events(
@@ -203,7 +203,7 @@ def data_user_journey(
     more = None
     if read < len(entries):
         last = entries[read - 1]
-        more = cursors.seal(call, Cursor(period, last.at, f"{last.kind} {last.key}"))
+        more = cursors.seal(call, Cursor(period, (last.at, f"{last.kind} {last.key}")))
     return results.answer(
         call,
         items=items,
@@ -241,12 +241,13 @@ def _entries(
 def _cursor_condition(source: JourneySource, cursor: Cursor, *, descending: bool) -> Q:
     """The condition for what follows the last row of the page before, in the order of entries."""
     lookup = "lt" if descending else "gt"
-    kind, _, key = cursor.tie.partition(" ")
-    later = Q(**{f"{source.at}__{lookup}": cursor.key})
+    at, last = cursor.keys
+    kind, _, key = last.partition(" ")
+    later = Q(**{f"{source.at}__{lookup}": at})
     if source.kind == kind:
-        return later | Q(**{source.at: cursor.key, f"pk__{lookup}": key})
+        return later | Q(**{source.at: at, f"pk__{lookup}": key})
     follows = source.kind < kind if descending else source.kind > kind
-    return later | Q(**{source.at: cursor.key}) if follows else later
+    return later | Q(**{source.at: at}) if follows else later
 
 
 def _items(

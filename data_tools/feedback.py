@@ -1,4 +1,4 @@
-"""data_list_negative_feedback: the answers that customers or trainers rated badly."""
+"""data_list_negative_feedback: the answers that customers or trainers rated, first of all badly."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
@@ -33,24 +33,27 @@ TOOLSET: Final = Toolset(scope="data:read", title="Feedback")
 
 Item = dict[str, Json]
 
+RATINGS: Final = {"any": Rating.values}
+
 
 @data_tool(
     TOOLSET,
     title="List negative feedback",
     description=(
-        "Answers that customers or trainers rated badly, with the question and the comment. "
-        "Conversations in a bad mood: data_low_sentiment_conversations."
+        "Answers that customers or trainers rated badly, with the question and the comment; with "
+        "rating also good ones. Conversations in a bad mood: data_low_sentiment_conversations."
     ),
 )
 def data_list_negative_feedback(
     call: DataToolCall,
     *,
+    rating: Literal["bad", "good", "any"] = "bad",
     given_by: Literal["anyone"] | GivenBy = "anyone",
     user: UserName | None = None,
     company: CompanyName | None = None,
     agent: AgentName | None = None,
     time: TimeRange = LAST_30_DAYS,
-    group_by: Literal["agent", "company"] | None = None,
+    group_by: Literal["agent", "company", "rating", "given_by"] | None = None,
     page: Page = PAGE,
     response_format: Detail = "concise",
 ) -> Facts:
@@ -60,10 +63,10 @@ def data_list_negative_feedback(
     filters.add_row("user", who.find_row(call, who.USERS, user), "customer")
     filters.add_row("company", who.find_row(call, who.COMPANIES, company))
     filters.add_row("agent", who.find_row(call, who.AGENTS, agent))
-    bad = access.feedback(call.access).filter(rating=Rating.BAD)
+    rows = access.feedback(call.access).filter(rating__in=RATINGS.get(rating, [rating]))
     ratings = Listing(
-        noun="bad ratings",
-        rows=bad.select_related("customer"),
+        noun=f"{rating} ratings" if rating in Rating.values else "ratings",
+        rows=rows.select_related("customer"),
         filters=filters,
         order=RowOrder("-at"),
         items=lambda rows: _items(call, rows),
@@ -71,6 +74,8 @@ def data_list_negative_feedback(
         groupings={
             "agent": groups.reference("agent", access.agents(call.access)),
             "company": groups.reference("company", access.companies(call.access)),
+            "rating": groups.column("rating"),
+            "given_by": groups.column("given_by"),
         },
     )
     return listing.answer(call, ratings, page, time, group_by)

@@ -54,6 +54,10 @@ MAX_RANKED: Final = 2_000
 MAX_EXAMPLES: Final = 3
 # Below this an agent does not trust its answer (the default threshold of escalation).
 LOW_CONFIDENCE: Final = 50
+AT_LEAST: Final = (
+    "Grouped by words: the same question in other words is another group, so a count is a lower "
+    "bound. Add up groups about one subject."
+)
 RANKING: Final = results.schema(
     items=results.LIST,
     returned=results.WHOLE,
@@ -140,7 +144,15 @@ def data_top_unresolved_questions(
                 "transcript_ids": [key for key, *_ in asked[:MAX_EXAMPLES]],
             }
         )
-    return _ranking(call, items[:page_size], rows, period, filters.shown, total=len(items))
+    return _ranking(
+        call,
+        items[:page_size],
+        rows,
+        period,
+        filters.shown,
+        total=len(items),
+        hints=[AT_LEAST] if len(items) > 1 else [],
+    )
 
 
 @data_tool(
@@ -201,14 +213,15 @@ def _ranking(
     searched: Mapping[str, Json],
     *,
     total: int,
+    hints: Sequence[str] = (),
 ) -> Facts:
     """The first items; `total` is how many there are, `considered` over how many rows."""
     shown = items[: results.fitting(items)]
-    hints = []
+    limits = []
     if len(rows) == MAX_RANKED:
-        hints.append(f"Only the newest {MAX_RANKED} conversations of the period are considered.")
+        limits.append(f"Only the newest {MAX_RANKED} conversations of the period are considered.")
     if not items:
-        hints.append(f"{len(rows)} conversations match, none of them has one. Widen the period.")
+        limits.append(f"{len(rows)} conversations match, none of them has one. Widen the period.")
     return results.answer(
         call,
         items=list(shown),
@@ -218,7 +231,7 @@ def _ranking(
         considered=len(rows),
         period=period.describe(call, "started_at"),
         searched=searched,
-        hints=hints,
+        hints=[*limits, *hints],
     )
 
 

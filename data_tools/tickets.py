@@ -1,12 +1,13 @@
 """data_search_tickets and data_get_ticket: tickets and what was written in them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
-from customers import words
+from customers import waiting, words
+from customers.tickets import RESPONDERS
 from data_tools.query import (
     ALL_TIME,
     PAGE,
@@ -37,19 +38,42 @@ from foundation.text.values import value_key
 from foundation.text.words import WordQuery
 from tools_registry.api import Facts, Json, Keywords, NotFound, Toolset
 from workspace import access
-from workspace.models import UNRESOLVED, Ticket, TicketMessage, TicketPriority, TicketStatus
+from workspace.models import (
+    UNRESOLVED,
+    AuthorKind,
+    Customer,
+    Ticket,
+    TicketMessage,
+    TicketPriority,
+    TicketStatus,
+)
 
 TOOLSET: Final = Toolset(scope="data:read", title="Tickets")
 
 Item = dict[str, Json]
 
+BY_WAITING_TIME: Final = "waiting_since_asc"
 ORDERS: Final = {
-    "created_at_desc": RowOrder("-created_at"),
-    "created_at_asc": RowOrder("created_at", "-pk"),
-    "updated_at_desc": RowOrder("-updated_at"),
+    **listing.orders_by_time("created_at", "updated_at", "resolved_at"),
+    "priority_desc": RowOrder("-priority", then=("created_at",)),
+    BY_WAITING_TIME: RowOrder("waiting_since"),
 }
+QUERY_IN: Final = ("subject", "messages")
+# A longer page without words is read as a table: its items are short.
+MAX_LONG_ITEMS: Final = 10
+MAX_SHORT_SUBJECT: Final = 44
 StatusFilter: TypeAlias = Literal["any", "unresolved"] | TicketStatus
+LAST_AUTHORS: Final[Mapping[str | None, Q]] = {
+    "customer": Q(last_writer=AuthorKind.CUSTOMER),
+    "us": Q(last_writer__in=RESPONDERS),
+}
+FIRST_RESPONSES: Final[Mapping[str | None, Q]] = {
+    "missing": Q(first_response_at=None),
+    "given": Q(first_response_at__isnull=False),
+}
 ME: Final = "me"
+# Of the forms of one number: with # or without it, in three cases.
+MAX_NUMBERED: Final = 6
 UNASSIGNED: Final = frozenset({"unassigned", "nobody", "none", "noone"})
 
 
@@ -62,6 +86,11 @@ class TicketFilters:
         Keywords(description="any: all but spam; unresolved: open, priority, in_progress, snoozed"),
     ] = "any"
     priority: TicketPriority | Literal["any"] | None = None
+    last_author: Annotated[
+        Literal["any", "customer", "us"] | None,
+        Keywords(description="Of the last message that is no internal note"),
+    ] = None
+    first_response: Literal["any", "missing", "given"] | None = None
     assignee: Annotated[str, text(254, "Name, e-mail, me or unassigned")] | None = None
     inbox: Name | None = None
     category: Name | None = None
@@ -77,8 +106,9 @@ EVERY_TICKET: Final = TicketFilters()
     TOOLSET,
     title="Search tickets",
     description=(
-        "List or count support tickets by words, status, assignee, customer or time. Open tickets "
-        "are those with status unresolved. Chats: data_search_transcripts."
+        "List or count support tickets by words, status, assignee, customer or time. Open tickets: "
+        "status unresolved. Those that wait for us: sort waiting_since_asc. "
+        "Chats: data_search_transcripts."
     ),
 )
 def data_search_tickets(
@@ -88,29 +118,44 @@ def data_search_tickets(
     chosen_by: TicketFilters = EVERY_TICKET,
     time: TimeRange = ALL_TIME,
     time_field: Literal["created_at", "updated_at", "resolved_at"] = "created_at",
-    sort: Annotated[str, one_of(*ORDERS)] = "created_at_desc",
+    sort: Annotated[
+        str, one_of(*ORDERS, description="By time_field, if that is sent without sort")
+    ] = "created_at_desc",
     group_by: Literal["status", "priority", "assignee", "category", "company", "day"] | None = None,
     page: Page = PAGE,
     response_format: Detail = "concise",
 ) -> Facts:
     call = call.with_detail(response_format)
+    sort = listing.choose_sort(call, sort, time_field)
     found = messages.terms(query)
     filters, max_total = Filters(), None
+    filters.show("sort", sort)
     if found:
-        condition, max_total = words.having(access.ticket_messages(call.access), found, "ticket")
+        condition, max_total = words.build_ticket_condition(
+            access.tickets(call.access),
+            access.ticket_messages(call.access),
+            found,
+            query or "",
+            # A bound call reads no internal note, which may be the message with the subject.
+            Q() if call.access.customer_id else words.WITHOUT_MESSAGES,
+        )
         filters.add("query", condition)
-    _add_filters(filters, call, chosen_by)
+    user = who.find_row(call, who.USERS, chosen_by.user)
+    _add_filters(filters, call, chosen_by, user)
+    is_short = page.page_size > MAX_LONG_ITEMS and not found and not call.is_detailed
     tickets = Listing(
         noun="tickets",
-        rows=access.tickets(call.access).select_related("customer", "company", "assignee"),
+        rows=_rows(call, filters, chosen_by, sort),
         filters=filters,
         order=ORDERS[sort],
-        items=lambda rows: _items(call, rows, found),
+        items=lambda rows: _table(call, rows, sort) if is_short else _items(call, rows, found),
         time=time_field,
         groupings=_groupings(call, time_field),
         known={"inbox": "inbox", "category": "category", "source": "source"},
         max_total=max_total,
         query=found,
+        query_in=QUERY_IN,
+        notes=who.unclaimed_tickets_hints(call, user),
     )
     return listing.answer(call, tickets, page, time, group_by)
 
@@ -133,14 +178,13 @@ def data_search_tickets(
 )
 def data_get_ticket(
     call: DataToolCall,
-    ticket_id: Annotated[str, text(64)],
+    ticket_id: Annotated[str, text(201, "Id, or number such as 4711 or #4711")],
     page: Page = PAGE_OF_MESSAGES,
     response_format: Detail = "concise",
 ) -> Facts:
     call = call.with_detail(response_format)
     named = ticket_id.strip()
-    rows = access.tickets(call.access).select_related("customer", "company", "assignee")
-    ticket = rows.filter(pk=named).first()
+    ticket = _find(call, named)
     if ticket is None:
         raise NotFound(f"No ticket {texts.line(named)}. Find ids with data_search_tickets.")
     thread = Listing(
@@ -154,14 +198,42 @@ def data_get_ticket(
     return listing.answer(call, thread, page)
 
 
-def _add_filters(filters: Filters, call: DataToolCall, chosen_by: TicketFilters) -> None:
+def _rows(
+    call: DataToolCall, filters: Filters, chosen_by: TicketFilters, sort: str
+) -> QuerySet[Any]:
+    """The tickets that the filters choose from, with what they and the order compute."""
+    rows = access.tickets(call.access).select_related("customer", "company", "assignee")
+    if chosen_by.last_author in LAST_AUTHORS:
+        rows = waiting.with_last_writer(rows, call.access)
+        filters.add("last_author", LAST_AUTHORS[chosen_by.last_author])
+    if sort == BY_WAITING_TIME:
+        rows = waiting.with_waiting_since(rows, call.access)
+        filters.add("sort", Q(waiting_since__isnull=False), shown=sort)
+    return rows
+
+
+def _find(call: DataToolCall, named: str) -> Ticket | None:
+    """Returns the ticket with this id, or else with this external id; as it is typed first."""
+    rows = access.tickets(call.access).select_related("customer", "company", "assignee")
+    by_id = rows.filter(pk=named).first()
+    if by_id is not None:
+        return by_id
+    numbered = rows.filter(words.has_ticket_number(named)).order_by("pk")[:MAX_NUMBERED]
+    return min(numbered, key=lambda ticket: ticket.external_id != named, default=None)
+
+
+def _add_filters(
+    filters: Filters, call: DataToolCall, chosen_by: TicketFilters, user: Customer | None
+) -> None:
     filters.add("status", _status_condition(chosen_by.status))
     filters.add_equal("priority", chosen_by.priority, unless="any")
+    if chosen_by.first_response in FIRST_RESPONSES:
+        filters.add("first_response", FIRST_RESPONSES[chosen_by.first_response])
     _add_assignee(filters, call, chosen_by.assignee)
     filters.add_ignoring_case("inbox", chosen_by.inbox)
     filters.add_ignoring_case("category", chosen_by.category)
     filters.add_ignoring_case("source", chosen_by.source)
-    filters.add_row("user", who.find_row(call, who.USERS, chosen_by.user), "customer")
+    filters.add_row("user", user, "customer")
     filters.add_row("company", who.find_row(call, who.COMPANIES, chosen_by.company))
 
 
@@ -206,22 +278,54 @@ def _items(call: DataToolCall, tickets: Sequence[Ticket], found: WordQuery) -> l
     ]
 
 
+def _table(call: DataToolCall, tickets: Sequence[Ticket], sort: str) -> list[Item]:
+    """Tickets of a long page: who and what in one line each, and the time that they are sorted by.
+
+    Rows are referred to by their names, and `data_get_ticket` has their ids.
+    """
+    time = sort.rpartition("_")[0] if sort != "priority_desc" else "created_at"
+    return [
+        {
+            "id": ticket.pk,
+            "subject": texts.cut(ticket.subject, MAX_SHORT_SUBJECT),
+            "status": ticket.status,
+            "priority": ticket.priority if ticket.priority != TicketPriority.NORMAL else None,
+            "assignee": ticket.assignee and {"name": ticket.assignee.get_full_name()},
+            "user": ticket.customer and {"name": str(ticket.customer)},
+            "company": ticket.company and {"name": str(ticket.company)},
+            time: call.when(getattr(ticket, time)),
+        }
+        for ticket in tickets
+    ]
+
+
 def _ticket(call: DataToolCall, ticket: Ticket) -> Item:
     """A ticket in a list."""
     item = {
         "id": ticket.pk,
+        "external_id": ticket.external_id,
         "subject": ticket.subject,
         "status": ticket.status,
         "priority": ticket.priority,
         "assignee": who.person(ticket.assignee),
         "user": results.reference(ticket.customer),
+        **_author_address(ticket),
         "company": results.reference(ticket.company),
         "last_author": _last_author(call, ticket),
+        "waiting_since": call.when(getattr(ticket, "waiting_since", None)),
         "created_at": call.when(ticket.created_at),
         "updated_at": call.when(ticket.updated_at),
         "resolved_at": call.when(ticket.resolved_at),
     }
     return {**item, **_details(call, ticket)} if call.is_detailed else item
+
+
+def _author_address(ticket: Ticket) -> Item:
+    """The address that the author of a ticket of no customer gave."""
+    if ticket.customer_id or not ticket.email_key:
+        return {}
+    is_proven = ticket.email_proven_at is not None
+    return {"author_email": ticket.email_key, "author_email_verified": is_proven}
 
 
 def _last_author(call: DataToolCall, ticket: Ticket) -> Item | None:

@@ -54,6 +54,13 @@ Item = dict[str, Json]
 
 NEWEST: Final = "started_at_desc"
 RELEVANCE: Final = "relevance"
+ORDERS: Final = {
+    **listing.orders_by_time("started_at"),
+    "ai_score_asc": RowOrder("score"),
+    "ai_score_desc": RowOrder("-score", "-pk"),
+    RELEVANCE: RowOrder("-rank"),
+}
+QUERY_IN: Final = ("messages",)
 MAX_POSITION: Final = 100_000
 # So many messages are counted to rank conversations.
 MAX_RANKED: Final = 2_000
@@ -97,7 +104,7 @@ def data_search_transcripts(
     ] = "anyone",
     chosen_by: ConversationFilters = EVERY_CONVERSATION,
     time: TimeRange = ALL_TIME,
-    sort: Literal["started_at_desc", "relevance"] = NEWEST,
+    sort: Annotated[str, one_of(*ORDERS, description="ai_score_asc: the worst first")] = NEWEST,
     group_by: Literal["outcome", "mood", "agent", "company", "day"] | None = None,
     page: Page = PAGE,
     response_format: Detail = "concise",
@@ -106,12 +113,11 @@ def data_search_transcripts(
     found = messages.terms(query)
     said = access.conversation_messages(call.access).filter(SAID_BY[said_by])
     filters, max_total = _make_filters(call, chosen_by), None
-    rows, order = access.conversations(call.access), RowOrder("-started_at")
+    rows = access.conversations(call.access)
     if sort == RELEVANCE:
         if not found:
             raise invalid_argument("sort", f"relevance needs query. Without it use {NEWEST}.")
         rows = _rank_by_matches(rows, filters, words.matching(said, found))
-        order = RowOrder("-rank")
     elif found:
         condition, max_total = words.having(said, found, "conversation")
         filters.add("query", condition)
@@ -122,8 +128,8 @@ def data_search_transcripts(
         noun="conversations",
         rows=rows.select_related("customer", "company", "agent"),
         filters=filters,
-        order=order,
-        items=lambda rows: _items(call, rows, quoted, found),
+        order=ORDERS[sort],
+        items=lambda rows: _items(call, rows, quoted, found, sort),
         time="started_at",
         groupings={
             "outcome": groups.column("outcome"),
@@ -134,6 +140,7 @@ def data_search_transcripts(
         },
         max_total=max_total,
         query=found,
+        query_in=QUERY_IN,
     )
     return listing.answer(call, conversations, page, time, group_by)
 
@@ -225,9 +232,18 @@ def _items(
     rows: Sequence[Conversation],
     quoted: QuerySet[ConversationMessage],
     found: WordQuery,
+    sort: str,
 ) -> list[Item]:
     excerpts = messages.excerpts(call, quoted, "conversation", rows, found)
-    return [{**_conversation(call, row), "excerpts": excerpts.get(row.pk)} for row in rows]
+    is_by_score = ORDERS[sort].key == "score"
+    return [
+        {
+            **_conversation(call, row),
+            **({"ai_score": row.score} if is_by_score else {}),
+            "excerpts": excerpts.get(row.pk),
+        }
+        for row in rows
+    ]
 
 
 def _conversation(call: DataToolCall, row: Conversation) -> Item:

@@ -18,6 +18,10 @@ WEB: Final = frozenset({"http", "https"})
 # (WHATWG URL, section 4.4).
 MISREAD: Final = re.compile(r"[\x00-\x20\x7f\\]")
 
+# A path of this site. Browsers drop tabs and line breaks from an address and read a backslash as a
+# slash, so "/<tab>/host" and "/\host" name another site.
+SITE_PATH: Final = re.compile(r"/(?![/\\])[^\x00-\x1f\x7f]*")
+
 
 def is_web_address(text: str) -> bool:
     """Returns whether a text is an absolute http or https URL, as a browser reads it."""

@@ -19,6 +19,7 @@ import base64
 import binascii
 import functools
 import hashlib
+import hmac
 import secrets
 from dataclasses import dataclass, field
 
@@ -44,11 +45,16 @@ class SealBroken(Exception):
 class _SealingKey:
     id: bytes
     cipher: AESGCM = field(repr=False, compare=False)
+    raw: bytes = field(repr=False, compare=False)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> "_SealingKey":
         digest = hashlib.sha256(b"halo sealing key" + raw).digest()
-        return cls(id=digest[:KEY_ID_BYTES], cipher=AESGCM(raw))
+        return cls(id=digest[:KEY_ID_BYTES], cipher=AESGCM(raw), raw=raw)
+
+    def derive(self, context: bytes) -> bytes:
+        """Returns a key for another purpose than sealing."""
+        return hmac.digest(self.raw, b"halo derived key" + context, "sha256")
 
     @property
     def head(self) -> bytes:
@@ -92,6 +98,15 @@ def is_readable(sealed: bytes, *, context: bytes) -> bool:
 def is_current(sealed: bytes) -> bool:
     """Returns whether the value has the id of the current key; does not verify the value."""
     return sealed.startswith(_ring()[0].head)
+
+
+def keyed_digests(value: bytes, *, context: bytes) -> list[str]:
+    """Returns HMAC-SHA256 of a value under each configured key, that of the current key first.
+
+    The HMAC key is derived from the sealing key and `context`. What was hashed with a key that was
+    removed is not found any more.
+    """
+    return [hmac.digest(key.derive(context), value, "sha256").hex() for key in _ring()]
 
 
 def new_key() -> str:

@@ -161,10 +161,10 @@ def read_values(form: forms.BaseForm, prefix: str = "") -> dict[str, FormValue]:
     return values
 
 
-def serialize(values: Values) -> str:
-    """Returns the text of the hidden field."""
+def serialize(values: Values, at: datetime | None = None) -> str:
+    """Returns the text of the hidden field, for values that were shown at a moment, else now."""
     shown = {name: each.value for name, each in values.items()}
-    return json.dumps({"at": timezone.now().isoformat(), "values": shown})
+    return json.dumps({"at": (at or timezone.now()).isoformat(), "values": shown})
 
 
 def hidden_field(text: str) -> SafeString:

@@ -53,12 +53,14 @@ LONG_TASKS: Final = frozenset(
         *("audit.prune", "console.prune_sessions", "gateway.prune_documents"),
         *("ingestion.prune_repeatable_requests", "oauth.prune_spent_credentials"),
         *("oauth.prune_unused_clients", "oauth.remove_obsolete_scopes"),
-        *("people.carry_over", "people.fill_search_texts", "people.prune_data_use"),
+        *("people.apply_employment", "people.carry_over", "people.fill_search_texts"),
+        *("people.prune_data_use", "people.recount"),
         *("tools_registry.prune_asking", "tools_registry.prune_repeatable_calls"),
         *("workspace.count_teams", "workspace.embed_missing", "workspace.fill_search_texts"),
         *("workspace.finish_erasure", "workspace.renew_name_keys"),
         *("workspace.finish_erasures", "workspace.index_knowledge", "workspace.prune_data"),
-        *("workspace.refresh_kpis", "workspace.refresh_older_kpis", "workspace.run_import"),
+        *("workspace.refresh_changed_kpis", "workspace.refresh_kpis"),
+        *("workspace.refresh_older_kpis", "workspace.run_import"),
     }
 )
 # Where Celery's main thread waits for messages: without and with an event loop.

@@ -56,11 +56,17 @@ SCHEDULE: Final[Mapping[str, ScheduleEntry]] = {
     # Every hour, because days begin at another hour in each time zone.
     "refresh-kpis": ScheduleEntry("workspace.refresh_kpis", every(timedelta(hours=1))),
     "count-teams": ScheduleEntry("workspace.count_teams", every(timedelta(hours=1))),
-    # First responses, spam and earlier sign-ups become known later.
+    # Until then, days with later imports or responses are counted when a tool is called.
+    "refresh-changed-kpis": ScheduleEntry(
+        "workspace.refresh_changed_kpis", every(timedelta(minutes=2))
+    ),
     "refresh-older-kpis": ScheduleEntry(
         "workspace.refresh_older_kpis", crontab(hour="2", minute="20")
     ),
     "carry-over-leave": ScheduleEntry("people.carry_over", every(timedelta(hours=1))),
+    # Days begin at another hour in each time zone.
+    "apply-employment": ScheduleEntry("people.apply_employment", every(timedelta(hours=1))),
+    "recount-requests": ScheduleEntry("people.recount", every(timedelta(minutes=1))),
     "fill-words-of-people": ScheduleEntry("people.fill_search_texts", every(timedelta(minutes=2))),
     "prune-use-of-personal-data": ScheduleEntry(
         "people.prune_data_use", crontab(hour="3", minute="50")

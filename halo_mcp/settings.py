@@ -257,6 +257,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "console.kept_forms.middleware",
     "console.admin_queries.AdminQueries",
     "console.errors.method_not_allowed",
 ]
@@ -279,7 +280,7 @@ TEMPLATES = [
                 "workspace.administration.access.context",
                 "console.page_notices.context",
             ],
-            "builtins": ["foundation.templatetags.links"],
+            "builtins": ["foundation.templatetags.links", "console.templatetags.csrf_forms"],
         },
     }
 ]

@@ -75,7 +75,7 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True)
 class ListedToken:
-    """A token in a list, and its status: active, expired or revoked."""
+    """A token in a list, and its status: active, paused with its membership, expired or revoked."""
 
     row: McpToken
     status: str
@@ -183,7 +183,7 @@ def list_project_tokens(user: User) -> QuerySet[McpToken]:
 
 def _tokens_of_user(user: User) -> QuerySet[McpToken]:
     rows = McpToken.objects.filter(user=user)
-    return rows.select_related("organization").order_by("-pk")
+    return rows.select_related("organization", "membership").order_by("-pk")
 
 
 def list_with_status(rows: Iterable[McpToken]) -> list[ListedToken]:
@@ -230,8 +230,13 @@ def _scope_of(path: str, text: str) -> ScopeSet:
 
 
 def _status(row: McpToken) -> str:
-    # A token of a user who has left never works again.
-    return "revoked" if row.membership_id is None else expiry.status(row)
+    # A token of a user who has left never works again; one of a suspended member works once the
+    # member is restored.
+    membership, status = row.membership, expiry.status(row)
+    if membership is None:
+        return "revoked"
+    is_paused = membership.suspended_at is not None or row.organization.suspended_at is not None
+    return "paused" if is_paused and status == "active" else status
 
 
 def _record(kind: str, row: McpToken, user: User, address: str) -> None:

@@ -41,10 +41,12 @@ SDK_KINDS: Final = (KeyKind.SDK,)
 HR_KINDS: Final = (KeyKind.LIVE, KeyKind.TEST)
 AGENT_KINDS: Final = (KeyKind.AGENTS,)
 SDK_WRITE: Final = "sdk:write"
+SDK_DELETE: Final = "sdk:delete"
 USERS_UPDATE: Final = "users:update"
 SDK_SCOPES: Final[Mapping[str, "StrOrPromise"]] = {
     SDK_WRITE: _("Send customers, companies, tickets, events and transcripts"),
     USERS_UPDATE: _("Update customers in bulk"),
+    SDK_DELETE: _("Erase customers; delete companies, tickets, events and transcripts"),
 }
 HR_SCOPES: Final[Mapping[str, "StrOrPromise"]] = {
     "organisation:read": _("Read the organization and its locations"),

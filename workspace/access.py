@@ -12,17 +12,23 @@ from uuid import UUID
 from django.db.models import Model, QuerySet
 
 from workspace.models import (
+    ACTIVE_MEMBERSHIP,
     Agent,
     Company,
     Conversation,
     ConversationMessage,
     Customer,
+    CustomerAlias,
+    ErasedName,
     Event,
     Feedback,
+    Join,
     KnowledgeChunk,
     KnowledgeSource,
+    KpiChange,
     KpiSnapshot,
     Lead,
+    Membership,
     Organization,
     Ticket,
     TicketMessage,
@@ -59,6 +65,16 @@ def customers(access: Access) -> QuerySet[Customer]:
     return rows.filter(pk=access.customer_id) if access.customer_id else rows
 
 
+def customer_aliases(access: Access) -> QuerySet[CustomerAlias]:
+    """Returns other ids and earlier addresses of customers."""
+    return _customer_rows(CustomerAlias, access)
+
+
+def joins(access: Access) -> QuerySet[Join]:
+    """Returns the records of what was joined to customers."""
+    return _customer_rows(Join, access)
+
+
 def companies(access: Access) -> QuerySet[Company]:
     rows = _own(Company, access)
     return rows.filter(pk=access.company_id) if access.customer_id else rows
@@ -70,7 +86,7 @@ def agents(access: Access) -> QuerySet[Agent]:
 
 
 def tickets(access: Access) -> QuerySet[Ticket]:
-    return _customer_rows(Ticket, access)
+    return _customer_rows(Ticket, access).defer("search_text")
 
 
 def ticket_messages(access: Access) -> QuerySet[TicketMessage]:
@@ -85,6 +101,16 @@ def teammates(access: Access) -> QuerySet[User]:
     """Returns the organization's members; for a bound call, who is assigned to its tickets."""
     rows = User.objects.filter(memberships__organization=access.organization_id)
     return rows.filter(pk__in=tickets(access).values("assignee")) if access.customer_id else rows
+
+
+def active_memberships(access: Access) -> QuerySet[Membership]:
+    """Returns who works in the organization now. Raises CannotNarrow for a bound call."""
+    return _organization_rows(Membership, access).filter(ACTIVE_MEMBERSHIP)
+
+
+def erased_names(access: Access) -> QuerySet[ErasedName]:
+    """Returns the hashes of names that are refused. Raises CannotNarrow for a bound call."""
+    return _organization_rows(ErasedName, access)
 
 
 def conversations(access: Access) -> QuerySet[Conversation]:
@@ -125,6 +151,10 @@ def leads(access: Access) -> QuerySet[Lead]:
 def key_figures(access: Access) -> QuerySet[KpiSnapshot]:
     """Raises CannotNarrow for a bound call: figures are computed over all customers."""
     return _organization_rows(KpiSnapshot, access)
+
+
+def key_figure_changes(access: Access) -> QuerySet[KpiChange]:
+    return _own(KpiChange, access)
 
 
 def knowledge_sources(access: Access) -> QuerySet[KnowledgeSource]:

@@ -1,6 +1,6 @@
 """The export and the erasure of a customer in the admin, for those who may delete customers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.contrib import messages
@@ -19,7 +19,7 @@ from customers.privacy import erasure, export, subject
 from customers.privacy.erasure import PrivacyActor
 from customers.privacy.subject import Subject, UnknownCustomer
 from customers.privacy.tables import TABLES
-from foundation import admin_urls, peer, queueing
+from foundation import admin_urls, peer
 from foundation.db import storable
 from foundation.db.time_limit import TimeLimitExceeded, time_limit
 from workspace.administration.scoped import ScopedAdmin
@@ -28,7 +28,6 @@ from workspace.models import Customer
 PAGE: Final = "admin/workspace/customer/erase.html"
 # A person waits for the page, and texts have no index for what they contain.
 COUNT_SECONDS: Final = 5
-FINISH_TASK: Final = "workspace.finish_erasure"
 
 
 class PrivacyAdmin(ScopedAdmin):
@@ -83,7 +82,7 @@ class PrivacyAdmin(ScopedAdmin):
                 begun = erasure.begin(organization.pk, customer.pk, _actor(request))
                 # By its id only, in the organization's history: the customer's is erased.
                 self.log_change(request, organization, f"Erased customer {customer.pk}.")
-                transaction.on_commit(lambda: queueing.send(FINISH_TASK, str(begun.pk)))
+                erasure.finish_later(begun)
         except UnknownCustomer as unknown:
             raise Http404(str(unknown)) from unknown
         messages.success(
@@ -118,16 +117,19 @@ class PrivacyAdmin(ScopedAdmin):
             "opts": self.opts,
             "row": customer,
             "tables": tables,
-            "left": _count_left(whom),
+            "left": _count_in_time(erasure.preview_left, whom),
+            "not_found": _count_in_time(erasure.preview_not_found, whom),
         }
         return TemplateResponse(request, PAGE, context)
 
 
-def _count_left(whom: Subject) -> Mapping[str, int] | None:
-    """Returns how many rows name the customer and are left, None if counting takes too long."""
+def _count_in_time(
+    count: Callable[[Subject], Mapping[str, int]], whom: Subject
+) -> Mapping[str, int] | None:
+    """Returns the counts, None if counting takes too long."""
     try:
         with transaction.atomic(), time_limit(COUNT_SECONDS):
-            return erasure.preview_left(whom)
+            return count(whom)
     except TimeLimitExceeded:
         return None
 

@@ -11,16 +11,18 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from customers import customers
-from customers.administration.customer_privacy import PrivacyAdmin
+from customers.administration.customer_merge import MergeAdmin
 from customers.administration.records import pages, search
 from customers.administration.records.customer_page import customer_page
 from customers.administration.records.filters import OfCompany, OneOrganization
 from customers.administration.records.lists import FoundRecords, RecordListAdmin
+from customers.identification import aliases
 from customers.lookup_keys import email_key
+from customers.privacy import suppression
 from foundation.text.names import list_name_keys
 from workspace.administration.facts import link_to
 from workspace.administration.times import time_tag
-from workspace.models import STARTED, Customer
+from workspace.models import STARTED, AliasKind, Customer
 
 GIVEN: Final = ("organization", "external_id", "email", "name", *customers.VENDOR_IDS)
 
@@ -52,8 +54,19 @@ class CustomerForm(forms.ModelForm):  # type: ignore[type-arg]
         if self.instance.organization_id is not None and "organization" in self.fields:
             self.fields["organization"].disabled = True
 
+    def clean(self) -> dict[str, Any] | None:
+        """Refuses an external id that was merged into a customer: it names that one."""
+        cleaned = super().clean()
+        named = self.cleaned_data.get("external_id", "")
+        organization = self.cleaned_data.get("organization") or self.instance.organization_id
+        key = getattr(organization, "pk", organization)
+        kind = AliasKind.EXTERNAL_ID
+        if named and key and aliases.find_customer_ids(key, [named], kind):
+            self.add_error("external_id", _("This id was merged into another customer."))
+        return cleaned
 
-class CustomerAdmin(PrivacyAdmin, RecordListAdmin):
+
+class CustomerAdmin(MergeAdmin, RecordListAdmin):
     id_prefix = "u_"
     form = CustomerForm
     change_form_template = "admin/workspace/customer/change_form.html"
@@ -108,3 +121,6 @@ class CustomerAdmin(PrivacyAdmin, RecordListAdmin):
             customers.change(obj)
         else:
             customers.keep(obj)
+            # A person enters this customer on purpose.
+            names = suppression.make_names([obj.external_id], [obj.email])
+            suppression.lift(obj.organization_id, names)

@@ -19,8 +19,8 @@ from customers.imports.columns import Unusable
 from customers.imports.passes import KINDS, MAX_PROBLEMS
 from foundation import admin_urls
 from foundation.spreadsheets import escape_cell
-from workspace.administration.scoped import ScopedAdmin, offered_rows
-from workspace.models import DataImport, ImportStatus, Organization, User
+from workspace.administration.scoped import ScopedAdmin
+from workspace.models import DataImport, ImportStatus, User
 from workspace.models.people import available_time_zones
 
 SHOWN_PROBLEMS: Final = 50
@@ -117,12 +117,6 @@ class DataImportAdmin(ScopedAdmin):
             text = _("Confirm or delete some of the files below first: %(count)s are waiting.")
             messages.error(request, text % {"count": uploads.MAX_OPEN})
             return HttpResponseRedirect(admin_urls.model_url(DataImport))
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Chooses the organization of a visitor who has only one."""
-        own = list(offered_rows(Organization, self.reach(request, "add"))[:2])
-        only = {"organization": str(own[0].pk)} if len(own) == 1 else {}
-        return {**only, **cast("dict[str, Any]", super().get_changeform_initial_data(request))}
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001  Django's signature
         given = form.cleaned_data

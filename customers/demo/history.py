@@ -144,3 +144,5 @@ def _write_key_figures(first: int, world: World, _batch: RowBatch) -> None:
     day = world.dates.day(first)
     last = min(day + timedelta(days=KPI_DAYS - 1), world.dates.today)
     kpis.refresh(world.organization, day, last)
+    if last == world.dates.today:
+        kpis.record_accounts(world.organization)

@@ -23,6 +23,7 @@ from workspace.models import (
     Event,
     Feedback,
     KnowledgeChunk,
+    KnowledgePage,
     KnowledgeSource,
     KpiSnapshot,
     Lead,
@@ -36,7 +37,7 @@ from workspace.models import (
 # Rows before those that they refer to.
 DELETED: Final[tuple[type[Model], ...]] = (
     *(Feedback, TicketMessage, Ticket, ConversationMessage, Conversation, Event, Lead),
-    *(KnowledgeChunk, KnowledgeSource, KpiSnapshot, Customer, Company, DemoSeed),
+    *(KnowledgeChunk, KnowledgePage, KnowledgeSource, KpiSnapshot, Customer, Company, DemoSeed),
 )
 COUNTED: Final[tuple[type[Model], ...]] = (
     *(Customer, Company, Lead, Ticket, Conversation, Event, KnowledgeSource),

@@ -22,6 +22,7 @@ Parsed = TypeVar("Parsed")
 
 MAX_EMAIL: Final = 254
 MAX_MONEY: Final = 999_999_999_999
+MAX_PERCENTAGE: Final = 100
 MAX_WHOLE: Final = 2**31 - 1
 # PostgreSQL returns larger numbers of a JSON column as integers that JSON writers refuse.
 MAX_JSON_NUMBER: Final = 2**63
@@ -34,7 +35,7 @@ FIRST_SIGN_UP: Final = datetime(1971, 1, 1, tzinfo=UTC)
 MAX_AHEAD: Final = timedelta(days=1)
 # Unix times in seconds are less, those in milliseconds are more.
 MAX_UNIX_SECONDS: Final = 100_000_000_000
-CENT: Final = Decimal("0.01")
+THOUSANDTH: Final = Decimal("0.001")
 MAX_SHOWN: Final = 100
 DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # RFC 3339 section 5.6.
@@ -130,11 +131,17 @@ def whole(value: Any) -> int:
     return int(value)
 
 
+def percentage(value: Any) -> int:
+    if not _is_number(value) or value != int(value) or not 0 <= value <= MAX_PERCENTAGE:
+        raise InvalidValue(f"Send a whole number from 0 to {MAX_PERCENTAGE}.")
+    return int(value)
+
+
 def money(value: Any) -> Decimal:
-    """Reads an amount in major units of the organization's currency; rounds to cents."""
+    """Reads an amount in major units; `currencies.round_amount` rounds it to the minor ones."""
     if not _is_number(value) or not 0 <= value <= MAX_MONEY:
         raise InvalidValue(f"Send a number from 0 to {MAX_MONEY}.")
-    return Decimal(str(value)).quantize(CENT, rounding=ROUND_HALF_UP)
+    return Decimal(str(value)).quantize(THOUSANDTH, rounding=ROUND_HALF_UP)
 
 
 def day(value: Any) -> date:

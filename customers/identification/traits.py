@@ -83,8 +83,12 @@ COMPANY: Final[Mapping[str, Known]] = {
     "domain": _text(253),
     "industry": _text(100),
     "employee_count": Known(field_values.whole),
+    "health_score": Known(field_values.percentage),
     **ACCOUNT,
 }
+AMOUNTS: Final = ("mrr", "arr")
+# A custom field; amounts next to it are refused unless it is the organization's own.
+CURRENCY: Final = "currency"
 SERVERS_ONLY: Final = "Only a server may say this, with a server key or in the identity token."
 OLDER: Final = "A newer message has set it."
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -99,7 +103,7 @@ MANAGED_OF_CUSTOMERS: Final = (
     "last_seen",
     "last_contacted_at",
 )
-MANAGED_OF_COMPANIES: Final = (*MANAGED_OF_ALL, "health_score", "team_size", "last_contacted_at")
+MANAGED_OF_COMPANIES: Final = (*MANAGED_OF_ALL, "team_size", "last_contacted_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +173,7 @@ def write_customer(
     newest. Traits and context of a customer have MAX_USER_BYTES together, however many requests
     sent them.
     """
+    _check_stored_currency(customer, traits)
     stored, older = _note_times(customer, _list_names(traits, context), at)
     _write(customer, traits, stored)
     names = frozenset(stored)
@@ -187,6 +192,7 @@ def write_company(company: Company, traits: Traits, at: datetime | None) -> Writ
 
     `at` is as in `write_customer`.
     """
+    _check_stored_currency(company, traits)
     stored, older = _note_times(company, _list_names(traits, {}), at)
     _write(company, traits, stored)
     _forget_removed(company, {})
@@ -194,6 +200,12 @@ def write_company(company: Company, traits: Traits, at: datetime | None) -> Writ
         reason = f"The custom fields of a company have at most {MAX_COMPANY_BYTES} bytes."
         raise InvalidField("traits", reason)
     return WriteResult(stored, (*traits.ignored, *older))
+
+
+def find_currency(fields: Mapping[str, Any]) -> str:
+    """Returns what a custom field `currency`, in any case, says; empty without one."""
+    found = (value for name, value in fields.items() if name.lower() == CURRENCY)
+    return next((one.strip() for one in found if isinstance(one, str)), "")
 
 
 def set_company(traits: Traits, company_id: str | None) -> Traits:
@@ -209,6 +221,17 @@ def note_times(
     Returns those of them that no newer message has set.
     """
     return _note_times(account, names, at)[0]
+
+
+def _check_stored_currency(account: Customer | Company, traits: Traits) -> None:
+    """Refuses amounts of an account whose amounts are said to be in another currency."""
+    if find_currency(traits.custom) or not any(traits.columns.get(name) for name in AMOUNTS):
+        return
+    removed = {name.lower() for name, value in traits.custom.items() if value is None}
+    said = find_currency(account.custom_fields) if CURRENCY not in removed else ""
+    if said and said.upper() != account.organization.currency:
+        reason = f"The custom field currency says {said[:10]}. Change it, or remove it with null."
+        raise InvalidField("traits.currency", reason)
 
 
 def _list_names(traits: Traits, context: Mapping[str, Any]) -> list[str]:

@@ -1,6 +1,5 @@
 """What a file may contain: the columns of a kind of row, how a cell is read, and what is stored."""
 
-import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,8 +9,9 @@ from uuid import UUID
 
 from django.db.models import Model
 
-from customers.identification import external_ids, field_values
+from customers.identification import currencies, external_ids, field_values
 from customers.identification.field_values import InvalidValue, Reader
+from customers.identification.traits import AMOUNTS, CURRENCY
 from customers.imports.formats import CellShape, Formats
 from workspace.models import ImportKind
 
@@ -21,7 +21,6 @@ CellReader: TypeAlias = Callable[[str], Any]
 CUSTOM: Final = "custom."
 MAX_CUSTOM_NAME: Final = 100
 MAX_CUSTOM_VALUE: Final = 10_000
-DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 YES_AND_NO: Final = {"true": True, "yes": True, "false": False, "no": False}
 LINE_BREAKS: Final = "\n\r\t"
 
@@ -91,6 +90,7 @@ class ImportPlan:
     results: dict[int, str] = field(default_factory=dict)
     problems: list[CellProblem] = field(default_factory=list)
     messages: list[Any] = field(default_factory=list)
+    after: list[Callable[[], object]] = field(default_factory=list)
 
     def add(self, line: int, row: Model, *, is_new: bool, has_changed: bool) -> None:
         if is_new:
@@ -225,6 +225,10 @@ class RowReader:
         custom = {
             name[len(CUSTOM) :]: values.pop(name) for name in [*values] if name.startswith(CUSTOM)
         }
+        if any(values.get(name) for name in AMOUNTS) and (
+            foreign := currencies.describe_foreign(custom, self.formats.currency)
+        ):
+            return [CellProblem(line, f"{CUSTOM}{CURRENCY}", foreign.replace("Send", "Enter", 1))]
         return Row(line, values, custom)
 
     def _word(self, column: ImportColumn, cell: str) -> str:
@@ -237,7 +241,10 @@ class RowReader:
         normal = (
             self.formats.normalize(column.shape, cell) if column.shape != CellShape.TEXT else cell
         )
-        return column.read(normal)
+        value = column.read(normal)
+        if column.shape == CellShape.MONEY:
+            return currencies.round_amount(value, self.formats.currency)
+        return value
 
 
 def text(max_length: int) -> CellReader:
@@ -273,8 +280,8 @@ def flag(cell: str) -> bool:
 
 
 def time(cell: str) -> Any:
-    """Reads an RFC 3339 time, or a day, which is its midnight in UTC."""
-    return field_values.time(f"{cell}T00:00:00Z" if DAY.fullmatch(cell) else cell)
+    """Reads an RFC 3339 time; `Formats` has made one of a day, which is its midnight."""
+    return field_values.time(cell)
 
 
 def sign_up_time(cell: str) -> Any:

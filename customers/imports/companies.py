@@ -21,6 +21,7 @@ COLUMNS: Final = (
     ImportColumn("domain", columns.text(253), "acme.example"),
     ImportColumn("industry", columns.text(100), "Manufacturing"),
     ImportColumn("employee_count", columns.number(field_values.whole), "120", CellShape.WHOLE),
+    ImportColumn("health_score", columns.number(field_values.percentage), "75", CellShape.WHOLE),
     *accounts.COLUMNS,
 )
 TRAITS: Final = tuple(column.name for column in COLUMNS if column.name in traits.COMPANY)

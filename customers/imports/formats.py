@@ -242,6 +242,12 @@ def describe_date(cell: str, order: DateOrder) -> str:
     return f"{cell} = {day.day} {day:%B %Y}"
 
 
+def is_day(cell: str) -> bool:
+    """Returns whether a cell is a date without a time of the day."""
+    written = _match_date(cell)
+    return written is not None and not written["hour"]
+
+
 def find_zone(headers: Iterable[str], zones: frozenset[str]) -> str:
     """Returns the time zone that all headers name, as in `Created (UTC)`; else an empty text."""
     found = {_zone_of(header, zones) for header in headers}

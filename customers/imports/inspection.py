@@ -27,6 +27,7 @@ from customers.imports.formats import (
     describe_date,
     describe_number,
     find_zone,
+    is_day,
 )
 from customers.imports.mapping import Header
 from workspace.models import Organization
@@ -196,6 +197,7 @@ def _find_formats(found: Inspection, organization: Organization, choices: Choice
     }
     numbers, dates = Evidence(), Evidence()
     local: dict[int, str] = {}
+    days: dict[int, str] = {}
     lines = reading.read_lines(found.data, found.encoding, found.delimiter)
     for _, cells in islice(lines, 1, None) if places else ():
         for place, column in places.items():
@@ -206,16 +208,18 @@ def _find_formats(found: Inspection, organization: Organization, choices: Choice
                 numbers.note_number(column.shape, cell)
             elif dates.note_date(cell) and column.shape == CellShape.TIME:
                 local.setdefault(place, cell)
+            elif column.shape == CellShape.TIME and is_day(cell):
+                days.setdefault(place, cell)
     guesses = [
         *_guess_numbers(numbers, choices),
         *_guess_dates(dates, choices),
-        *_guess_zone(found, local, organization, choices),
+        *_guess_zone(found, local, days, organization, choices),
     ]
     values = {guess.name: guess.value for guess in guesses if guess.value}
     formats = Formats(
         NumberFormat(choices.number or values.get("number", NumberFormat.POINT)),
         DateOrder(choices.date or values.get("date", DateOrder.DAY_FIRST)),
-        choices.zone or values.get("zone", "UTC"),
+        choices.zone or values.get("zone", organization.time_zone),
         organization.currency,
     )
     whole, columns = found.guesses[:2], found.guesses[2:]
@@ -266,22 +270,33 @@ def _guess_dates(evidence: Evidence, choices: Choices) -> Iterator[Guess]:
 def _guess_zone(
     found: Inspection,
     local: Mapping[int, str],
+    days: Mapping[int, str],
     organization: Organization,
     choices: Choices,
 ) -> Iterator[Guess]:
-    if not local:
+    """Days alone are those of the organization; times without a zone are a question."""
+    places = {**days, **local}
+    if not places:
         return
-    named = find_zone((found.headers[place].name for place in local), available_time_zones())
+    named = find_zone((found.headers[place].name for place in places), available_time_zones())
     export = mapping.find_export(found.kind, found.headers)
     known = choices.zone or named or (export.zone if export else "")
     yield Guess(
         name="zone",
         label="Time zone",
         value=known or organization.time_zone,
-        is_certain=bool(known),
-        examples=[*local.values()][:3],
-        reason="" if known else "The times of the file do not name their time zone.",
+        is_certain=bool(known) or not local,
+        examples=[*{**local, **days}.values()][:3],
+        reason=_why_zone(known, has_times=bool(local)),
     )
+
+
+def _why_zone(known: str, *, has_times: bool) -> str:
+    if known:
+        return ""
+    if has_times:
+        return "The times of the file do not name their time zone."
+    return "Days begin at midnight in the time zone of the organization."
 
 
 def _why(evidence: Evidence, what: str) -> str:

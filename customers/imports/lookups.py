@@ -7,10 +7,11 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Model, QuerySet
 
+from customers.identification import aliases
 from customers.lookup_keys import email_key, has_external_id
 from workspace import access
 from workspace.access import Access
-from workspace.models import Customer
+from workspace.models import AliasKind, Customer
 
 M = TypeVar("M", bound=Model)
 
@@ -19,10 +20,11 @@ NO_CUSTOMER: Final = "No customer has this external id. Import the customers fir
 
 
 def rows_for_update(rows: QuerySet[M]) -> QuerySet[M]:
-    """Locks the rows that a query finds, if they are going to be stored.
+    """Returns rows with all of their columns, and locks them if they are going to be stored.
 
     Otherwise a change could restore a row that is deleted at the same time.
     """
+    rows = rows.defer(None)
     is_storing = transaction.get_connection().in_atomic_block
     return rows.select_for_update().order_by("pk") if is_storing else rows.order_by("pk")
 
@@ -35,10 +37,19 @@ def companies(organization_id: UUID, external_ids: Iterable[str]) -> Mapping[str
 
 
 def customers(organization_id: UUID, external_ids: Iterable[str]) -> Mapping[str, Customer]:
-    """Returns customers by their external ids."""
+    """Returns customers by their external ids, and by those that were merged into them."""
     rows = access.customers(Access(organization_id))
-    wanted = rows.filter(has_external_id({*external_ids}))
-    return {customer.external_id: customer for customer in wanted}
+    named = {*external_ids}
+    known = {customer.external_id: customer for customer in rows.filter(has_external_id(named))}
+    others = merged_ids(organization_id, named - known.keys())
+    by_id = {customer.pk: customer for customer in rows.filter(pk__in=set(others.values()))}
+    return known | {other: by_id[pk] for other, pk in others.items() if pk in by_id}
+
+
+def merged_ids(organization_id: UUID, external_ids: Iterable[str]) -> Mapping[str, str]:
+    """Returns the ids of customers by the external ids that were merged into them."""
+    wanted = sorted({*external_ids} - {""})
+    return aliases.find_customer_ids(organization_id, wanted, AliasKind.EXTERNAL_ID)
 
 
 def teammates(organization_id: UUID, addresses: Iterable[str]) -> Mapping[str, UUID]:

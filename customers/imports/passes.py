@@ -10,6 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from itertools import islice
 from typing import Any, Final, TypeVar
+from zoneinfo import ZoneInfo
 
 from django.db import connection
 
@@ -20,7 +21,6 @@ from customers.imports.columns import (
     CUSTOM,
     CellProblem,
     FileKind,
-    ImportColumn,
     ImportPlan,
     Row,
     Seen,
@@ -155,7 +155,7 @@ def _run(
             _count(outcome, planned, part)
             refused.add(part, planned)
             if len(outcome.preview) < PREVIEWED:
-                outcome.preview += _preview_rows(inspected.columns, read, planned)
+                outcome.preview += _preview_rows(inspected, read, planned)
                 del outcome.preview[PREVIEWED:]
             if is_storing and (skips or not outcome.problem_count):
                 inspected.kind.store(planned)
@@ -216,25 +216,26 @@ def _count(outcome: ImportOutcome, planned: ImportPlan, part: Sequence[Inspected
 
 
 def _preview_rows(
-    columns: Sequence[ImportColumn], rows: Sequence[Row], planned: ImportPlan
+    inspected: Inspection, rows: Sequence[Row], planned: ImportPlan
 ) -> Iterator[Mapping[str, Any]]:
-    """Yields the first rows as the table on the page shows them."""
+    """Yields the first rows as the table on the page shows them, with times in the file's zone."""
+    zone = inspected.reader.formats.zone if inspected.reader else "UTC"
     for row in rows[:PREVIEWED]:
         values = {**row.values, **{CUSTOM + name: value for name, value in row.custom.items()}}
         yield {
             "line": row.line,
             "result": planned.results.get(row.line, "refused"),
-            "cells": [_format_cell(values.get(column.name)) for column in columns],
+            "cells": [_format_cell(values.get(each.name), zone) for each in inspected.columns],
         }
 
 
-def _format_cell(value: Any) -> str:
+def _format_cell(value: Any, zone: str) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S UTC")
+        return f"{value.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M:%S} {zone}"
     if isinstance(value, date | Decimal):
         return str(value)
     text = str(value)

@@ -120,6 +120,7 @@ def _new(organization_id: UUID, row: Row) -> Ticket:
         organization_id=organization_id,
         external_id=row.text("external_id"),
         source=SOURCE,
+        email_key="",
         created_at=at,
         updated_at=at,
     )

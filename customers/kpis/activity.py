@@ -5,7 +5,7 @@ count the different people in a year of events takes seconds. Everything else is
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby, pairwise
@@ -14,9 +14,11 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Aggregate, Count, F, Min, QuerySet
 from django.db.models.expressions import Combinable
+from django.utils import timezone
 
-from customers.kpis import counts, days
+from customers.kpis import changes, counts, days
 from customers.kpis.buckets import Bytewise, Edges, sum_by_interval
+from customers.kpis.counts import Kind
 from customers.kpis.days import Unit
 from workspace import access
 from workspace.access import Access
@@ -29,6 +31,11 @@ LENGTHS: Final = {
     Unit.WEEK: days.ONE_DAY * 7,
     Unit.MONTH: days.ONE_DAY * 28,
 }
+# Of the rows of a metric, at most one of so many, and at most so many, are taken for outliers.
+ONE_OF: Final = 100
+MAX_OUTLIERS: Final = 1_000
+# They lie before a gap of this length.
+MAX_GAP: Final = days.ONE_DAY * 730
 # At most so many stretches without snapshots are counted one by one.
 MAX_STRETCHES: Final = 4
 
@@ -41,6 +48,7 @@ def _events_of_customers(whose: Access) -> QuerySet[Event]:
 class Metric:
     """Rows that count at a moment of theirs, and the snapshots with the same count."""
 
+    kind: Kind
     rows: Callable[[Access], QuerySet[Any]]
     moment: Combinable
     company: str
@@ -61,17 +69,37 @@ ACTIVE_USERS: Final = {
 }
 METRICS: Final = {
     "active_users": Metric(
+        Kind.EVENTS,
         _events_of_customers,
         F("at"),
         "customer__company",
         Count(Bytewise("customer"), distinct=True),
         ACTIVE_USERS,
     ),
-    "new_users": Metric(counts.customers, STARTED, "company", Count("pk"), _daily("new_customers")),
-    "conversations": Metric(
-        access.conversations, F("started_at"), "company", Count("pk"), _daily("conversations")
+    "new_users": Metric(
+        Kind.CUSTOMERS,
+        counts.customers,
+        STARTED,
+        "company",
+        Count("pk"),
+        _daily("new_customers"),
     ),
-    "tickets": Metric(counts.tickets, F("created_at"), "company", Count("pk"), _daily("tickets")),
+    "conversations": Metric(
+        Kind.CONVERSATIONS,
+        access.conversations,
+        F("started_at"),
+        "company",
+        Count("pk"),
+        _daily("conversations"),
+    ),
+    "tickets": Metric(
+        Kind.TICKETS,
+        counts.tickets,
+        F("created_at"),
+        "company",
+        Count("pk"),
+        _daily("tickets"),
+    ),
 }
 
 
@@ -105,10 +133,10 @@ def number_of(unit: Unit, start: datetime, end: datetime) -> int:
     return -(-(end - start) // LENGTHS[unit])
 
 
-def first_of(whose: Access, metric: str) -> datetime | None:
+def first_of(whose: Access, metric: str, company: str = "") -> datetime | None:
     """Returns when the first row of a metric was; None without any."""
-    counted = METRICS[metric]
-    found: datetime | None = counted.rows(whose).aggregate(first=Min(counted.moment))["first"]
+    rows = _rows(whose, metric, company)
+    found: datetime | None = rows.aggregate(first=Min(METRICS[metric].moment))["first"]
     return found
 
 
@@ -116,6 +144,46 @@ def first_moment(whose: Access) -> datetime | None:
     """Returns when the first row of any metric was."""
     found = [first_of(whose, metric) for metric in METRICS]
     return min(filter(None, found), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """When the ordinary rows of a metric begin, and how many lie far before them."""
+
+    start: datetime
+    first: datetime
+    left_out: int = 0
+
+
+def find_beginning(whose: Access, metric: str, company: str = "") -> Beginning | None:
+    """Returns where the curve of a metric begins; None without any row.
+
+    A few rows of a wrong clock, such as those of 1970, are left out: at most a hundredth of all,
+    before a gap of years.
+    """
+    first = first_of(whose, metric, company)
+    if first is None:
+        return None
+    if timezone.now() - first <= MAX_GAP:
+        return Beginning(first, first)
+    moment = METRICS[metric].moment
+    rows = _rows(whose, metric, company).annotate(counted_at=moment).order_by("counted_at")
+    many = rows[: MAX_OUTLIERS * ONE_OF].count()
+    limit = max(1, many // ONE_OF)
+    earliest = list(rows.values_list("counted_at", flat=True)[: limit + 1])
+    gaps = [
+        number
+        for number, (before, after) in enumerate(pairwise(earliest), start=1)
+        if after - before > MAX_GAP
+    ]
+    left_out = gaps[-1] if gaps else 0
+    return Beginning(earliest[left_out], first, left_out)
+
+
+def _rows(whose: Access, metric: str, company: str) -> QuerySet[Any]:
+    counted = METRICS[metric]
+    rows = counted.rows(whose)
+    return rows.filter(**{counted.company: company}) if company else rows
 
 
 def series(
@@ -129,9 +197,7 @@ def series(
 ) -> list[int]:
     """Returns the count of each interval; of one company only if its id is given."""
     counted = METRICS[metric]
-    rows = counted.rows(whose)
-    if company:
-        rows = rows.filter(**{counted.company: company})
+    rows = _rows(whose, metric, company)
     is_everything = not (company or whose.customer_id) and unit in counted.snapshots
     known = _snapshots(whose, where, counted, unit, parts) if is_everything else {}
     for stretch in _stretches(len(parts), known):
@@ -169,11 +235,16 @@ def _edges(unit: Unit, where: ZoneInfo, start: datetime, end: datetime) -> list[
 def _snapshots(
     whose: Access, where: ZoneInfo, metric: Metric, unit: Unit, parts: Sequence[Interval]
 ) -> dict[int, int]:
-    """The counts of complete intervals, by number, that have every snapshot that they need."""
-    name = metric.snapshots[unit]
-    final = days.last_final(where)
+    """The counts of complete intervals, by number, that have every snapshot that they need.
+
+    Those with changes since are left out.
+    """
     rows = access.key_figures(whose).filter(
-        metric=name, day__gte=parts[0].first, day__lte=min(parts[-1].last, final)
+        metric=metric.snapshots[unit],
+        day__gte=parts[0].first,
+        day__lte=parts[-1].last,
+        time_zone=where.key,
+        taken_at__isnull=False,
     )
     firsts = [part.first for part in parts]
     totals, many = [0.0] * len(parts), [0] * len(parts)
@@ -181,13 +252,24 @@ def _snapshots(
         number = bisect_right(firsts, day) - 1
         totals[number] += value or 0
         many[number] += 1
+    changed = set(_list_changed(whose, where, metric, parts))
     return {
         number: int(totals[number])
         for number, part in enumerate(parts)
         if part.is_complete
-        and part.last <= final
+        and number not in changed
         and many[number] == _required_snapshots(metric, part)
     }
+
+
+def _list_changed(
+    whose: Access, where: ZoneInfo, metric: Metric, parts: Sequence[Interval]
+) -> Iterator[int]:
+    starts = [part.start for part in parts]
+    span = parts[0].start, parts[-1].end
+    for hour in changes.list_hours(whose, where, metric.kind, *span):
+        for moment in (hour, hour + HOUR - timedelta.resolution):
+            yield bisect_right(starts, moment) - 1
 
 
 def _required_snapshots(metric: Metric, part: Interval) -> int:

@@ -4,33 +4,33 @@ Intervals are given by their edges: n + 1 moments in ascending order are the lim
 each from an edge up to, not including, the next one.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import accumulate
+from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from django.db.models import (
     Aggregate,
     Count,
     DurationField,
+    Exists,
     ExpressionWrapper,
     F,
-    Max,
-    Min,
+    OuterRef,
     Q,
     QuerySet,
     Sum,
 )
 from django.db.models.expressions import Combinable
-from django.db.models.lookups import LessThan
 
-from customers.kpis.buckets import Edges, IntervalNumber, sum_by_interval
+from customers import lifecycles
+from customers.kpis.buckets import Edges, sum_by_interval
 from workspace import access
 from workspace.access import Access
 from workspace.models import (
     STARTED,
+    Company,
     Conversation,
     ConversationOutcome,
     Customer,
@@ -42,10 +42,20 @@ Counts: TypeAlias = dict[str, float]
 MINUTE: Final = timedelta(minutes=1)
 
 
+class Kind(StrEnum):
+    """The rows that a count is of, as triggers name them in `KpiChange`."""
+
+    CUSTOMERS = "customers"
+    TICKETS = "tickets"
+    CONVERSATIONS = "conversations"
+    EVENTS = "events"
+
+
 @dataclass(frozen=True, slots=True)
 class CountedRows:
     """Rows that count in the interval in which `moment` lies, and what is summed up over them."""
 
+    kind: Kind
     rows: Callable[[Access], QuerySet[Any]]
     moment: Combinable
     sums: Mapping[str, Aggregate]
@@ -53,7 +63,7 @@ class CountedRows:
 
 def customers(whose: Access) -> QuerySet[Customer]:
     """Returns customers, without those who churned before they started: they never were one."""
-    return access.customers(whose).filter(Q(churned_at=None) | Q(churned_at__gte=STARTED))
+    return access.customers(whose).filter(lifecycles.EVER_CURRENT)
 
 
 def tickets(whose: Access) -> QuerySet[Ticket]:
@@ -68,8 +78,9 @@ def _time_since_creation(moment: str) -> Combinable:
     return ExpressionWrapper(F(moment) - F("created_at"), output_field=DurationField())
 
 
-STARTS: Final = CountedRows(customers, STARTED, {"new_customers": Count("pk")})
+STARTS: Final = CountedRows(Kind.CUSTOMERS, customers, STARTED, {"new_customers": Count("pk")})
 CREATIONS: Final = CountedRows(
+    Kind.TICKETS,
     tickets,
     F("created_at"),
     {
@@ -79,6 +90,7 @@ CREATIONS: Final = CountedRows(
     },
 )
 CONVERSATIONS: Final = CountedRows(
+    Kind.CONVERSATIONS,
     conversations,
     F("started_at"),
     {
@@ -90,9 +102,10 @@ CONVERSATIONS: Final = CountedRows(
 )
 FLOWS: Final = (
     STARTS,
-    CountedRows(customers, F("churned_at"), {"churned_customers": Count("pk")}),
+    CountedRows(Kind.CUSTOMERS, customers, F("churned_at"), {"churned_customers": Count("pk")}),
     CREATIONS,
     CountedRows(
+        Kind.TICKETS,
         tickets,
         F("resolved_at"),
         {
@@ -103,6 +116,7 @@ FLOWS: Final = (
     CONVERSATIONS,
 )
 FLOW_NAMES: Final = frozenset(name for flow in FLOWS for name in flow.sums)
+KINDS: Final[Mapping[str, Kind]] = {name: flow.kind for flow in FLOWS for name in flow.sums}
 
 
 def flows(whose: Access, edges: Edges, wanted: frozenset[str] = FLOW_NAMES) -> list[Counts]:
@@ -118,68 +132,38 @@ def flows(whose: Access, edges: Edges, wanted: frozenset[str] = FLOW_NAMES) -> l
 
 def customers_at(whose: Access, moment: datetime) -> int:
     """Returns how many had become customers before a moment and had not churned by then."""
-    stayed = Q(churned_at=None) | Q(churned_at__gte=moment)
-    return customers(whose).filter(stayed, LessThan(STARTED, moment)).count()
+    return active_customers(whose, moment).count()
 
 
-def accounts(whose: Access, edges: Edges) -> list[Counts]:
-    """Returns the revenue and the health at the end of each interval.
+def active_customers(whose: Access, moment: datetime) -> QuerySet[Customer]:
+    """Returns those who had become customers before a moment and had not churned by then."""
+    return access.customers(whose).filter(lifecycles.was_current_at(moment))
 
-    A company is active from its first customer's start until all its customers have churned. Its
-    MRR counts once; the MRR of a customer counts if their company has none.
-    """
-    # One slot more than there are intervals, for what comes after the last one.
-    changes = [dict.fromkeys(("mrr", "rated_companies", "health"), 0.0) for _ in edges]
-    for start, end, amounts in (*_companies(whose, edges), *_customers_mrr(whose, edges)):
-        for name, amount in amounts.items():
-            changes[start][name] += amount
-            if end is not None:
-                changes[end][name] -= amount
-    return list(accumulate(changes[:-1], _add_counts))
+
+def active_companies(whose: Access, moment: datetime) -> QuerySet[Company]:
+    """Returns the companies that had an active customer at a moment."""
+    theirs = active_customers(whose, moment).filter(company=OuterRef("pk"))
+    return access.companies(whose).filter(Exists(theirs))
+
+
+def paying_for_themselves(rows: QuerySet[Customer]) -> QuerySet[Customer]:
+    """Returns the customers whose own MRR counts: their company has none that counts."""
+    return rows.filter(mrr__isnull=False, company__mrr=None)
+
+
+def accounts_at(whose: Access, moment: datetime) -> Counts:
+    """Returns the revenue and the health of who was active at a moment, with present amounts."""
+    of_companies = active_companies(whose, moment).aggregate(
+        mrr=Sum("mrr"), rated_companies=Count("health_score"), health=Sum("health_score")
+    )
+    own = paying_for_themselves(active_customers(whose, moment)).aggregate(mrr=Sum("mrr"))["mrr"]
+    mrr = (of_companies["mrr"] or 0) + (own or 0)
+    return {
+        "mrr": round(float(mrr), 2),
+        "rated_companies": of_companies["rated_companies"],
+        "health": of_companies["health"] or 0,
+    }
 
 
 def _plain(value: float | timedelta | None) -> float:
     return value / MINUTE if isinstance(value, timedelta) else value or 0
-
-
-# From which interval on something counts, from which it does not, and what it adds.
-Change: TypeAlias = tuple[int, int | None, Counts]
-
-
-def _companies(whose: Access, edges: Edges) -> Iterator[Change]:
-    rows = customers(whose).filter(
-        Q(company__mrr__isnull=False) | Q(company__health_score__isnull=False)
-    )
-    spans = (
-        rows.values_list("company__mrr", "company__health_score", "company_id")
-        .annotate(
-            first=Min(STARTED), last=Max("churned_at"), people=Count("pk"), lost=Count("churned_at")
-        )
-        .order_by()
-    )
-    for mrr, health, _, first, last, people, lost in spans:
-        amounts = {
-            "mrr": float(mrr or 0),
-            "rated_companies": float(health is not None),
-            "health": float(health or 0),
-        }
-        end = _interval(bisect_right(edges, last)) if people == lost else None
-        yield _interval(bisect_right(edges, first)), end, amounts
-
-
-def _customers_mrr(whose: Access, edges: Edges) -> Iterator[Change]:
-    rows = customers(whose).filter(mrr__isnull=False, company__mrr=None)
-    start, end = IntervalNumber(STARTED, edges), IntervalNumber("churned_at", edges)
-    sums = rows.annotate(start=start, end=end).values_list("start", "end").annotate(Sum("mrr"))
-    for first, last, mrr in sums.order_by():
-        ending = None if last is None else _interval(last)
-        yield _interval(first), ending, {"mrr": float(mrr)}
-
-
-def _interval(bucket: int) -> int:
-    """The first interval whose end is after a moment in the bucket."""
-    return max(bucket - 1, 0)
-
-
-def _add_counts(total: Counts, change: Counts) -> Counts:
-    return {name: round(total[name] + amount, 2) for name, amount in change.items()}

@@ -37,11 +37,6 @@ def today(where: ZoneInfo) -> date:
     return day_of(timezone.now(), where)
 
 
-def last_final(where: ZoneInfo) -> date:
-    """Returns the day before yesterday: the hourly task has written its snapshot after its end."""
-    return today(where) - ONE_DAY * 2
-
-
 def list_between(first: date, last: date) -> Sequence[date]:
     """Returns the days from the first to the last, both included."""
     return [first + ONE_DAY * number for number in range((last - first).days + 1)]

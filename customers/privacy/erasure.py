@@ -13,10 +13,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from customers.imports import uploads
-from customers.privacy import ports, subject
+from customers.privacy import ports, subject, suppression, workspace_texts
 from customers.privacy.redaction import ERASED_NAME
 from customers.privacy.subject import Subject, UnknownCustomer
-from customers.privacy.tables import CUSTOMER, ROWS, TABLES, Table
+from customers.privacy.tables import ALIASES, CUSTOMER, ROWS, TABLES, Table
+from foundation import queueing
 from workspace.models import Customer, DataImport, Erasure
 
 # The columns of a hidden customer that are not emptied.
@@ -25,6 +26,7 @@ FIXED: Final = frozenset({"id", "organization", "created_at", "updated_at", "era
 
 # How rows of others that named the customer are counted, and the member of an export.
 MENTIONS: Final = "mentions"
+FINISH_TASK: Final = "workspace.finish_erasure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,20 @@ def preview_left(whom: Subject) -> Mapping[str, int]:
     return {name: many for name, many in counts.items() if many}
 
 
+def preview_not_found(whom: Subject) -> Mapping[str, int]:
+    """Returns how many rows of others have the full name or the external id, by what they are.
+
+    They may be those of the customer or of another person of this name. `own_company` is a company
+    without another customer.
+    """
+    counts = {
+        columns.name: sum(1 for _ in columns.export_rows(whom))
+        for columns in workspace_texts.NAMED_ONLY
+    }
+    counts["own_company"] = workspace_texts.list_own_companies(whom).count()
+    return {name: many for name, many in counts.items() if many}
+
+
 @transaction.atomic
 def begin(organization_id: UUID, customer_id: str, actor: PrivacyActor) -> Erasure:
     """Hides a customer from every read, and stores what it takes to erase the rest.
@@ -60,20 +76,31 @@ def begin(organization_id: UUID, customer_id: str, actor: PrivacyActor) -> Erasu
     customer = rows.filter(pk=customer_id, erased_at__isnull=True).first()
     if customer is None:
         raise UnknownCustomer
+    whom = subject.from_customer(customer)
     erasure = Erasure.objects.create(
         organization_id=organization_id,
         customer_id=customer_id,
-        names=subject.from_customer(customer).names(),
+        names=whom.names(),
         actor=actor.name,
         user_id=actor.user_id,
         address=actor.address,
     )
+    # An id that was merged into the customer would name one who is hidden.
+    while _erase_batch(erasure.pk, ALIASES, whom):
+        pass
+    ids = (whom.external_id, *whom.other_external_ids)
+    suppression.keep(organization_id, suppression.make_names(ids, whom.emails))
     rows.filter(pk=customer_id).update(
         **_empty_values(), name=ERASED_NAME, erased_at=timezone.now()
     )
     # A file that waits for its confirmation may name the customer, and would add them again.
     uploads.forget_rows(DataImport.objects.filter(organization=organization_id))
     return erasure
+
+
+def finish_later(begun: Erasure) -> None:
+    """Has the background worker erase the rest, once the transaction has ended."""
+    transaction.on_commit(lambda: queueing.send(FINISH_TASK, str(begun.pk)))
 
 
 def _empty_values() -> dict[str, Any]:

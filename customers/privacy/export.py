@@ -13,7 +13,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Model, QuerySet
 from django.utils import timezone
 
-from customers.privacy import erasure, ports, subject
+from customers.privacy import erasure, ports, subject, workspace_texts
 from customers.privacy.erasure import PrivacyActor
 from customers.privacy.subject import Subject
 from customers.privacy.tables import ROWS
@@ -71,6 +71,7 @@ def _lists(whom: Subject) -> Iterator[tuple[str, Iterable[Json]]]:
         yield holder.name, holder.export_rows(whom)
     yield erasure.MENTIONS, _mentions(whom)
     yield "left_as_they_are", _list_unchanged(whom)
+    yield "not_looked_for", _list_not_found(whom)
 
 
 def _mentions(whom: Subject) -> Iterator[Json]:
@@ -84,6 +85,15 @@ def _list_unchanged(whom: Subject) -> Iterator[Json]:
     for columns in ports.left_as_they_are():
         for row in columns.export_rows(whom):
             yield {"kind": columns.name, "id": row["pk"]}
+
+
+def _list_not_found(whom: Subject) -> Iterator[Json]:
+    """Rows of others with the full name are named only: they may mean another person."""
+    for columns in workspace_texts.NAMED_ONLY:
+        for row in columns.export_rows(whom):
+            yield {"kind": columns.name, "id": row["pk"]}
+    for key in workspace_texts.list_own_companies(whom).values_list("pk", flat=True):
+        yield {"kind": "own_company", "id": key}
 
 
 def _items(rows: Iterable[Json]) -> Iterator[str]:

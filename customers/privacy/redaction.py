@@ -31,7 +31,7 @@ class Redaction:
     """
 
     def __init__(self, subject: Subject) -> None:
-        always = (subject.customer_id, subject.email, subject.external_id)
+        always = (*subject.ids, *subject.emails, subject.external_id, *subject.other_external_ids)
         if_long = (subject.name, *subject.vendor_ids)
         named = [*always, *(one for one in if_long if len(one) >= MIN_LENGTH)]
         self._named = {one for one in named if one}

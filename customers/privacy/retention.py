@@ -18,6 +18,7 @@ from django.utils import timezone
 from workspace.models import (
     Conversation,
     ConversationMessage,
+    ErasedName,
     Event,
     Feedback,
     Lead,
@@ -106,6 +107,11 @@ def bind(kinds: Sequence[RetentionKind]) -> None:
 
 def list_kinds() -> Sequence[RetentionKind]:
     return (*OWN_KINDS, *_bound.kinds)
+
+
+def prune_erased_names() -> int:
+    """Deletes the hashes of erased people whose time is over; returns how many."""
+    return ErasedName.objects.filter(until__lte=timezone.now()).delete()[0]
 
 
 def prune() -> Mapping[str, int]:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from customers.identification import aliases
 from customers.lookup_keys import email_key, has_external_id
 from foundation.db import storable
 from workspace import access
@@ -32,7 +33,11 @@ class AmbiguousCustomer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What rows call a customer. An email address that several customers share names none."""
+    """What rows call a customer. An email address that several customers share names none.
+
+    `merged_ids` and `other_external_ids` are those of customers who were merged into this one, and
+    `other_emails` are earlier addresses.
+    """
 
     organization_id: UUID
     customer_id: str
@@ -40,6 +45,19 @@ class Subject:
     email: str = ""
     name: str = ""
     vendor_ids: tuple[str, ...] = ()
+    merged_ids: tuple[str, ...] = ()
+    other_external_ids: tuple[str, ...] = ()
+    other_emails: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Returns the ids in Halo that the customer has and had."""
+        return (self.customer_id, *self.merged_ids)
+
+    @property
+    def emails(self) -> tuple[str, ...]:
+        """Returns the addresses that only this customer has and had."""
+        return (*filter(None, [self.email]), *self.other_emails)
 
     def names(self) -> dict[str, Any]:
         """Returns the JSON that `from_erasure` reads."""
@@ -59,24 +77,39 @@ def from_customer(customer: Customer) -> Subject:
         "" if is_shared else customer.email,
         customer.name,
         tuple(str(one) for one in customer.vendor_ids.values()),
+        **aliases.list_other_names(customer),
     )
 
 
 def from_erasure(erasure: Erasure) -> Subject:
-    names = {**erasure.names, "vendor_ids": tuple(erasure.names.get("vendor_ids", ()))}
+    names: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in erasure.names.items()
+    }
     return Subject(erasure.organization_id, erasure.customer_id, **names)
 
 
 def find(organization_id: UUID, named: str) -> Customer:
-    """Returns the only customer with this id, external id or email address.
+    """Returns the only customer with this id, external id or email address, or who had it.
 
     Raises UnknownCustomer and AmbiguousCustomer.
     """
     if not named or storable.has_unstorable_text(named):
         raise UnknownCustomer
     by_any = Q(pk=named) | has_external_id([named]) | Q(email_key=email_key(named))
-    found = access.customers(Access(organization_id)).filter(by_any).order_by("pk")[:SHOWN]
-    return _only(list(found))
+    rows = access.customers(Access(organization_id)).order_by("pk")
+    ways = (by_any, aliases.has_alias_id(named), aliases.has_earlier_address(named))
+    each = (list(rows.filter(way)[:SHOWN]) for way in ways)
+    return _only(next(filter(None, each), []))
+
+
+def find_named(organization_id: UUID, named: str) -> Customer | None:
+    """Returns the customer with this external id, or else with this id, or who had one of them."""
+    if not named or storable.has_unstorable_text(named):
+        return None
+    rows = access.customers(Access(organization_id))
+    ways = (has_external_id([named]), Q(pk=named), aliases.has_alias_id(named))
+    return next(filter(None, (rows.filter(way).first() for way in ways)), None)
 
 
 def _only(found: list[Customer]) -> Customer:
@@ -88,7 +121,7 @@ def _only(found: list[Customer]) -> Customer:
 
 
 def find_erasure(organization_id: UUID, named: str) -> Erasure | None:
-    """Returns the erasure of this customer; by external id and email only until it is finished."""
+    """Returns the erasure of this customer; by other names than the id until it is finished."""
     if not named or storable.has_unstorable_text(named):
         return None
     rows = Erasure.objects.filter(organization=organization_id)
@@ -100,4 +133,6 @@ def find_erasure(organization_id: UUID, named: str) -> Erasure | None:
 
 
 def _is_named(whom: Subject, named: str) -> bool:
-    return named == whom.external_id or email_key(named) == email_key(whom.email)
+    addresses = {email_key(one) for one in whom.emails}
+    ids = {*whom.merged_ids, whom.external_id, *whom.other_external_ids}
+    return named in ids or email_key(named) in addresses

@@ -19,8 +19,11 @@ from workspace.models import (
     Conversation,
     ConversationMessage,
     Customer,
+    CustomerAlias,
     Event,
     Feedback,
+    Join,
+    JoinRule,
     Lead,
     Ticket,
     TicketMessage,
@@ -63,17 +66,31 @@ def _make_row_query(model: type[Model]) -> Callable[[Subject], QuerySet[Any]]:
 def _leads(subject: Subject) -> QuerySet[Lead]:
     """Leads that became the customer, and those with an email address that is only theirs."""
     theirs = Q(customer=subject.customer_id)
-    if subject.email:
-        theirs |= Q(customer=None, email_key=email_key(subject.email))
+    keys = [email_key(one) for one in subject.emails]
+    theirs |= Q(customer=None, email_key__in=keys)
     return Lead.objects.filter(theirs, organization=subject.organization_id)
 
 
 def _tickets(subject: Subject) -> QuerySet[Ticket]:
     """Tickets of the customer, or without one and with an email address that is only theirs."""
     theirs = Q(customer=subject.customer_id)
-    if subject.email:
-        theirs |= Q(customer=None, metadata__email__iexact=subject.email)
+    for address in subject.emails:
+        theirs |= Q(customer=None, metadata__email__iexact=address)
+        theirs |= Q(customer=None, email_key=email_key(address))
     return Ticket.objects.filter(theirs, organization=subject.organization_id)
+
+
+def _joins(subject: Subject) -> QuerySet[Join]:
+    """Records of joins to the customer, and of merges of the customer that were undone."""
+    theirs = Q(customer=subject.customer_id) | Q(rule=JoinRule.MERGE, source__in=subject.ids)
+    return Join.objects.filter(theirs, organization=subject.organization_id)
+
+
+def _delete_joins(subject: Subject, keys: Keys) -> None:
+    """Deletes records of joins, and what the admin's history calls merged customers."""
+    merged = Join.objects.filter(pk__in=keys, rule=JoinRule.MERGE, customer=subject.customer_id)
+    empty_history(Customer, list(merged.filter(undone_at=None).values_list("source", flat=True)))
+    _delete(Join)(subject, keys)
 
 
 def _customer(subject: Subject) -> QuerySet[Customer]:
@@ -105,7 +122,7 @@ def _anonymize_tickets(subject: Subject, keys: Keys) -> None:
     _anonymize_messages(subject, messages)
     rows = Ticket.objects.filter(pk__in=keys)
     rows.filter(last_author_kind=AuthorKind.CUSTOMER).update(last_author_name=ERASED_NAME)
-    rows.update(subject=ERASED, metadata={}, customer=None)
+    rows.update(subject=ERASED, metadata={}, customer=None, email_key="", email_proven_at=None)
     empty_history(Ticket, keys)
 
 
@@ -157,6 +174,13 @@ def empty_history(model: type[Model], keys: Keys) -> None:
     entries.filter(object_id__in=[str(key) for key in keys]).update(object_repr=ERASED)
 
 
+ALIASES: Final = Table(
+    "aliases",
+    CustomerAlias,
+    DELETED,
+    _make_row_query(CustomerAlias),
+    _delete(CustomerAlias),
+)
 ROWS: Final = (
     Table("leads", Lead, DELETED, _leads, _delete(Lead)),
     Table("events", Event, DELETED, _make_row_query(Event), _delete_events),
@@ -179,6 +203,8 @@ ROWS: Final = (
         parts=(TicketMessage,),
         batch=50,
     ),
+    ALIASES,
+    Table("joins", Join, DELETED, _joins, _delete_joins),
 )
 CUSTOMER: Final = Table("customers", Customer, DELETED, _customer, _delete(Customer))
 # The customer is the last one, because the others refer to it.

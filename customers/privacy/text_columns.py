@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 
 from customers.privacy import tables
-from customers.privacy.redaction import Redaction
+from customers.privacy.redaction import MIN_LENGTH, Redaction
 from customers.privacy.subject import Subject
 
 BATCH: Final = 200
@@ -28,7 +28,15 @@ def id_and_email_redaction(subject: Subject) -> Redaction:
     A full name and an external id are chosen by anybody, and may be a common word. An id at a
     vendor may be that of a whole company.
     """
-    return Redaction(replace(subject, name="", external_id="", vendor_ids=()))
+    others: Any = {"external_id": "", "other_external_ids": ()}
+    return Redaction(replace(subject, name="", vendor_ids=(), **others))
+
+
+def name_redaction(subject: Subject) -> Redaction:
+    """Returns what finds the full name and the external id, unless they are short."""
+    external_id = subject.external_id if len(subject.external_id) >= MIN_LENGTH else ""
+    named = replace(subject, customer_id="", email="", external_id=external_id, vendor_ids=())
+    return Redaction(named)
 
 
 @dataclass(frozen=True)

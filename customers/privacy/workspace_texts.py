@@ -1,13 +1,15 @@
 """Rows of other customers and of the organization that may name a customer who is erased."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
+from customers import companies
 from customers.privacy import tables
 from customers.privacy.subject import Subject
-from customers.privacy.text_columns import TextColumns
+from customers.privacy.text_columns import TextColumns, name_redaction
 from foundation.text.names import name_key
 from workspace.models import (
     Agent,
@@ -19,6 +21,7 @@ from workspace.models import (
     Event,
     FeatureFlag,
     Feedback,
+    Join,
     KnowledgeChunk,
     KnowledgePage,
     KnowledgeSource,
@@ -41,6 +44,8 @@ def _name_key(row: Any) -> str:
 
 
 REDACTED: Final = (
+    # Before the customers: undoing a merge makes one of what its record keeps.
+    TextColumns("joins", Join, values=("filled", "merged"), own=_rows_of("joins")),
     TextColumns(
         "companies",
         Company,
@@ -98,13 +103,25 @@ REDACTED: Final = (
 )
 # An admin changes these: a document that was changed here alone would be read again as it was.
 LEFT_AS_THEY_ARE: Final = (
-    TextColumns("knowledge_sources", KnowledgeSource, texts=("title", "url", "error")),
+    TextColumns("knowledge_sources", KnowledgeSource, texts=("title", "file_name", "url", "error")),
     TextColumns(
         "knowledge_texts",
         KnowledgeChunk,
         texts=("title", "heading", "url", "text"),
     ),
-    TextColumns("knowledge_pages", KnowledgePage, texts=("url", "error"), values=("passages",)),
+    TextColumns(
+        "knowledge_pages",
+        KnowledgePage,
+        texts=("url", "final_url", "address", "title", "error"),
+        values=("passages",),
+    ),
     TextColumns("agents", Agent, texts=("name",)),
     TextColumns("feature_flags", FeatureFlag, texts=("name",)),
 )
+# What an erasure does not look for in rows of others: a name that anybody may have. It is counted.
+NAMED_ONLY: Final = tuple(replace(columns, redaction=name_redaction) for columns in REDACTED)
+
+
+def list_own_companies(subject: Subject) -> QuerySet[Company]:
+    """Returns the company of the customer, if it has no other customer: its name may be theirs."""
+    return companies.list_companies_of_one(subject.organization_id, subject.customer_id)

@@ -61,6 +61,7 @@ from data_tools.query.call import DataToolCall, invalid_argument
 from data_tools.query.declaring import data_tool
 from data_tools.query.filters import Filters
 from data_tools.query.groups import Grouping
+from data_tools.query.lifecycle import CompanyLifecycle, CustomerLifecycle
 from data_tools.query.listing import Listing, RowOrder
 from data_tools.query.periods import QueryPeriod
 
@@ -71,7 +72,9 @@ __all__ = [
     "PAGE",
     "PAGE_OF_MESSAGES",
     "AgentName",
+    "CompanyLifecycle",
     "CompanyName",
+    "CustomerLifecycle",
     "DataToolCall",
     "Detail",
     "Filters",

@@ -29,18 +29,17 @@ READ: Final[Mapping[str, Callable[[str], Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The period of the first page, and the sort key and tie-breaker of the last row sent."""
+    """The period of the first page, and the sort keys of the last row sent, a unique one last."""
 
     period: QueryPeriod
-    key: Any
-    tie: Any
+    keys: tuple[Any, ...]
 
 
 def seal(call: DataToolCall, cursor: Cursor) -> str:
     """Returns a cursor as text that only a call with the same arguments can use."""
     period = cursor.period
     bounds = [bound and bound.isoformat() for bound in (period.start, period.end)]
-    value = [period.name, bounds, _serialize_value(cursor.key), _serialize_value(cursor.tie)]
+    value = [period.name, bounds, *map(_serialize_value, cursor.keys)]
     return sealed_text.seal(orjson.dumps(value), context=_context(call))
 
 
@@ -53,9 +52,9 @@ def read_cursor(call: DataToolCall, sealed: str | None) -> Cursor | None:
     except SealBroken:
         reason = "made with other arguments. Repeat them or leave it out."
         raise invalid_argument("cursor", reason) from None
-    name, bounds, key, tie = orjson.loads(value)
+    name, bounds, *keys = orjson.loads(value)
     start, end = (bound and datetime.fromisoformat(bound) for bound in bounds)
-    return Cursor(QueryPeriod(name, start, end), _read(key), _read(tie))
+    return Cursor(QueryPeriod(name, start, end), tuple(map(_read, keys)))
 
 
 def _context(call: DataToolCall) -> bytes:

@@ -3,15 +3,17 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo
 
-from django.db.models import Count, Expression, F, Func, IntegerField, QuerySet
+from django.db.models import Count, Expression, F, Func, IntegerField, QuerySet, Value
 from django.db.models.functions import TruncDate
 
 from data_tools.query import results
 from data_tools.query.texts import cut
 from tools_registry.api import Json
+
+N = TypeVar("N", int, float)
 
 MAX_GROUPS: Final = 50
 MAX_VALUE: Final = 200
@@ -64,43 +66,63 @@ def day(name: str, zone: ZoneInfo) -> Grouping:
     return Grouping(TruncDate(name, tzinfo=zone))
 
 
-def count_all(rows: QuerySet[Any], grouping: Grouping) -> tuple[list[dict[str, Json]], int]:
-    """Returns the largest groups, or the latest days, and how many rows all groups have."""
+@dataclass(frozen=True, slots=True)
+class GroupCounts:
+    """The largest groups, or the latest days, and how many rows and values all groups have.
+
+    `distinct` is the number of different values, without that of rows that have none; None if it
+    is not known.
+    """
+
+    groups: list[dict[str, Json]]
+    rows: int
+    distinct: int | None = None
+
+
+def count_all(rows: QuerySet[Any], grouping: Grouping) -> GroupCounts:
+    """Returns the groups of all rows."""
     counts = _counts(rows, grouping)
-    by_value = [(value, many) for value, many, _ in counts]
+    if not counts:
+        return GroupCounts([], 0, 0)
+    by_value: list[tuple[Any, int]] = [(value, many) for value, many, *_ in counts]
+    *_, whole, distinct = counts[0]
     if grouping.ignores_case:
-        by_value = _add_cases_up(by_value)[:MAX_GROUPS]
-    return _format_counts(by_value, grouping), counts[0][2] if counts else 0
+        is_all = len(by_value) < MAX_SPELLINGS
+        by_value = add_cases_up(by_value)
+        distinct = sum(not _is_none(value) for value, _ in by_value) if is_all else None
+    return GroupCounts(_format_counts(by_value[:MAX_GROUPS], grouping), whole, distinct)
 
 
-def count_first(
-    rows: QuerySet[Any], grouping: Grouping, limit: int
-) -> tuple[list[dict[str, Json]], int, bool]:
-    """Returns the groups of the first `limit` rows, their number, and if those are all rows."""
+def count_first(rows: QuerySet[Any], grouping: Grouping, limit: int) -> tuple[GroupCounts, bool]:
+    """Returns the groups of the first `limit` rows, and if those are all rows."""
     found = rows.annotate(group_value=grouping.by).values_list("group_value", flat=True)
     values = list(found[: limit + 1])
     counts = [*Counter(values[:limit]).items()]
     if grouping.ignores_case:
-        counts = _add_cases_up(counts)
+        counts = add_cases_up(counts)
     if isinstance(grouping.by, TruncDate):
         ordered = sorted(counts, key=lambda one: str(one[0] or ""), reverse=True)
     else:
         ordered = sorted(counts, key=_largest_first)
     shown = _format_counts(ordered[:MAX_GROUPS], grouping)
-    return shown, min(len(values), limit), len(values) <= limit
+    distinct = sum(not _is_none(value) for value, _ in ordered)
+    is_all = len(values) <= limit
+    found = GroupCounts(shown, min(len(values), limit), distinct if is_all else None)
+    return found, is_all
 
 
-def _add_cases_up(counts: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
+def add_cases_up(counts: Iterable[tuple[Any, N]]) -> list[tuple[Any, N]]:
     """Returns one count for texts that differ in case only, with the most frequent one of them."""
     texts: dict[Any, Any] = {}
-    total: Counter[Any] = Counter()
+    total: dict[Any, N] = {}
     for value, many in sorted(counts, key=_largest_first):
         key = value.lower() if isinstance(value, str) else value
-        total[texts.setdefault(key, value)] += many
+        text = texts.setdefault(key, value)
+        total[text] = total[text] + many if text in total else many
     return sorted(total.items(), key=_largest_first)
 
 
-def _largest_first(count: tuple[Any, int]) -> tuple[int, str]:
+def _largest_first(count: tuple[Any, float]) -> tuple[float, str]:
     value, many = count
     return -many, str(value)
 
@@ -121,13 +143,24 @@ class _Whole(Func):
     output_field = IntegerField()
 
 
-def _counts(rows: QuerySet[Any], grouping: Grouping) -> list[tuple[Any, int, int]]:
+class _Distinct(Func):
+    """The number of groups with a value, those that LIMIT leaves out too."""
+
+    template = "COUNT(NULLIF(CAST(%(expressions)s AS TEXT), '')) OVER ()"
+    contains_aggregate = True
+    output_field = IntegerField()
+
+
+def _counts(rows: QuerySet[Any], grouping: Grouping) -> list[tuple[Any, int, int, int | None]]:
     order = ("-group_value",) if isinstance(grouping.by, TruncDate) else ("-many", "group_value")
     grouped = rows.order_by().annotate(group_value=grouping.by).values("group_value")
     # Of rows, not of ids: those need not be read.
-    counts = grouped.annotate(many=Count("*"), whole=_Whole()).order_by(*order)
+    # PostgreSQL takes an expression with parameters for another one than that it groups by.
+    is_column = isinstance(grouping.by, F)
+    distinct = _Distinct(F("group_value")) if is_column else Value(None, IntegerField())
+    counts = grouped.annotate(many=Count("*"), whole=_Whole(), distinct=distinct).order_by(*order)
     limit = MAX_SPELLINGS if grouping.ignores_case else MAX_GROUPS
-    return list(counts.values_list("group_value", "many", "whole")[:limit])
+    return list(counts.values_list("group_value", "many", "whole", "distinct")[:limit])
 
 
 def _is_none(value: Any) -> bool:

@@ -29,7 +29,10 @@ NOT_ALL_GROUPED: Final = (
     f"Only the first {MAX_GROUPED} rows in the order of the list are grouped. "
     "Use more filters or a shorter period."
 )
+# Days in the future: a list of them begins with the next one.
+DUE: Final = frozenset({"renewal_date"})
 IGNORED: Final = "Ignored in query: {words}. Words in quotes are not ignored."
+OTHERS: Final = "other: {other} {noun} of {more} more values of {by}."
 TOO_LONG: Final = (
     "Stopped at {sent} of {read} items: the result would be longer than {limit} characters. "
     "Continue with next_cursor."
@@ -40,19 +43,51 @@ TOO_LONG: Final = (
 class RowOrder:
     """The order of rows: a column, with a minus if descending, and a unique one for equal keys.
 
-    Rows without a key come last.
+    Rows without a key come last. `then` are columns between both, which are never NULL.
     """
 
     by: str
     tie: str = "pk"
+    then: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         return self.by.removeprefix("-")
 
     @property
-    def columns(self) -> tuple[str, str]:
-        return self.by, self.tie
+    def columns(self) -> tuple[str, ...]:
+        return self.by, *self.then, self.tie
+
+    @property
+    def following(self) -> tuple[str, ...]:
+        """The columns that order rows with equal keys."""
+        return *self.then, self.tie
+
+    def keys_of(self, row: Model) -> tuple[Any, ...]:
+        """The values of the columns in a row, for a cursor."""
+        return tuple(getattr(row, one.removeprefix("-")) for one in self.columns)
+
+
+def choose_sort(call: DataToolCall, sort: str, time_field: str) -> str:
+    """Returns the `sort` of a call, or else the order by the time that it names.
+
+    The latest is first, but of days that are due the earliest.
+    """
+    if "sort" in call.given or "time_field" not in call.given:
+        return sort
+    return f"{time_field}_asc" if time_field in DUE else f"{time_field}_desc"
+
+
+def orders_by_time(*columns: str) -> dict[str, RowOrder]:
+    """Returns the orders by times, the latest or the earliest first, as `sort` names them."""
+    return {
+        name: order
+        for one in columns
+        for name, order in (
+            (f"{one}_desc", RowOrder(f"-{one}")),
+            (f"{one}_asc", RowOrder(one, "-pk")),
+        )
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +101,8 @@ class Listing(Generic[M]):
     members of the result. `max_total` is up to where rows are counted, if it is not the usual one.
     `elsewhere` has tools by argument, with rows of theirs that a hint counts if nothing is found.
     `why_none` is the hint if there are no rows even without filters. `query` is what a search by
-    words looks for: the result says which words were ignored.
+    words looks for: the result says which words were ignored. `query_in` are the texts that words
+    are looked for in. `notes` are further hints.
     """
 
     noun: str
@@ -83,6 +119,8 @@ class Listing(Generic[M]):
     elsewhere: Mapping[str, tuple[str, QuerySet[Any]]] = field(default_factory=dict)
     why_none: str = ""
     query: WordQuery = field(default_factory=WordQuery)
+    query_in: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 def answer(
@@ -99,16 +137,22 @@ def answer(
         listing.filters.add("period", period.q(listing.rows.model, listing.time, call.zone))
     rows = listing.rows.filter(listing.filters.combine_without())
     if group_by is not None:
-        found = _groups(listing, rows, listing.groupings[group_by])
+        found = _groups(listing, rows, group_by)
     else:
         found = _page(call, listing, rows, period, cursor, size=page.page_size)
     hints = found.pop("hints", None) or _explain_no_results(call, listing, found)
     ignored = listing.query.ignored
     if ignored:
         hints = [*hints, IGNORED.format(words=", ".join(ignored))]
+    query_in = listing.query_in if call.arguments.get("query") else ()
+    hints = [*hints, *listing.notes]
     return results.answer(
         call,
-        searched={**listing.filters.shown, "ignored_words": [*ignored]},
+        searched={
+            **listing.filters.shown,
+            "query_in": [*query_in],
+            "ignored_words": [*ignored],
+        },
         hints=hints,
         rows=found.get("returned", 0),
         **found,
@@ -121,26 +165,34 @@ def read(rows: QuerySet[M], order: RowOrder, after: Cursor | None, limit: int) -
     """Returns the rows that follow a cursor; those without a key after all others."""
     if not _may_be_null(rows.model, order.key):
         return _list_keyed_rows(rows, order, after, limit)
-    is_past_keys = after is not None and after.key is None
+    is_past_keys = after is not None and after.keys[0] is None
     keyed = rows.filter(**{f"{order.key}__isnull": False})
     found = [] if is_past_keys else _list_keyed_rows(keyed, order, after, limit)
     if len(found) == limit:
         return found
     others = rows.filter(**{f"{order.key}__isnull": True})
     if after is not None and is_past_keys:
-        others = others.filter(_following_condition(order.tie, after.tie))
-    return [*found, *others.order_by(order.tie)[: limit - len(found)]]
+        others = others.filter(_cursor_condition(order.following, after.keys[1:]))
+    return [*found, *others.order_by(*order.following)[: limit - len(found)]]
 
 
 def _list_keyed_rows(
     rows: QuerySet[M], order: RowOrder, after: Cursor | None, limit: int
 ) -> list[M]:
     if after is not None:
-        tied = Q(**{order.key: after.key}) & _following_condition(order.tie, after.tie)
         # The first condition is implied; an index finds the place by it.
-        reached = _following_condition(order.by, after.key, "e")
-        rows = rows.filter(reached, _following_condition(order.by, after.key) | tied)
+        reached = _following_condition(order.by, after.keys[0], "e")
+        rows = rows.filter(reached, _cursor_condition(order.columns, after.keys))
     return list(rows.order_by(*order.columns)[:limit])
+
+
+def _cursor_condition(columns: Sequence[str], keys: Sequence[Any]) -> Q:
+    """The condition that a row follows one with these keys: by the first column that differs."""
+    (column, *columns), (key, *keys) = columns, keys
+    follows = _following_condition(column, key)
+    if not columns:
+        return follows
+    return follows | (Q(**{column.removeprefix("-"): key}) & _cursor_condition(columns, keys))
 
 
 def _following_condition(order: str, value: Any, or_equal: str = "") -> Q:
@@ -179,25 +231,30 @@ def _page(
 
 
 def _next(call: DataToolCall, order: RowOrder, last: Model, period: QueryPeriod | None) -> str:
-    tie = getattr(last, order.tie.removeprefix("-"))
     everything = QueryPeriod(periods.ALL_TIME, None, None)
-    return cursors.seal(call, Cursor(period or everything, getattr(last, order.key), tie))
+    return cursors.seal(call, Cursor(period or everything, order.keys_of(last)))
 
 
-def _groups(listing: Listing[Any], rows: QuerySet[Any], grouping: Grouping) -> dict[str, Any]:
+def _groups(listing: Listing[Any], rows: QuerySet[Any], group_by: str) -> dict[str, Any]:
+    grouping, is_all = listing.groupings[group_by], True
     if listing.max_total is None:
-        counts, total = groups.count_all(rows, grouping)
-        return {"groups": counts, "total": total, "other": _others(counts, total)}
-    ordered = rows.order_by(*listing.order.columns)
-    counts, total, is_all = groups.count_first(ordered, grouping, MAX_GROUPED)
-    found = {"groups": counts, "other": _others(counts, total)}
-    if is_all:
-        return {**found, "total": total}
-    return {**found, "at_least": total, "hints": [NOT_ALL_GROUPED]}
-
-
-def _others(counts: Sequence[Mapping[str, Json]], total: int) -> int | None:
-    return total - sum(one["count"] for one in counts) or None
+        counts = groups.count_all(rows, grouping)
+    else:
+        ordered = rows.order_by(*listing.order.columns)
+        counts, is_all = groups.count_first(ordered, grouping, MAX_GROUPED)
+    other = counts.rows - sum(one["count"] for one in counts.groups)
+    hints = [] if is_all else [NOT_ALL_GROUPED]
+    if other and counts.distinct is not None:
+        values = sum(one["value"] != groups.NONE for one in counts.groups)
+        more = counts.distinct - values
+        hints.append(OTHERS.format(other=other, noun=listing.noun, more=more, by=group_by))
+    return {
+        "groups": counts.groups,
+        "total" if is_all else "at_least": counts.rows,
+        "distinct": counts.distinct,
+        "other": other or None,
+        "hints": hints,
+    }
 
 
 def _explain_no_results(
@@ -208,11 +265,7 @@ def _explain_no_results(
         return []
     if not listing.rows.exists():
         return [listing.why_none or f"No {listing.noun} were ever recorded."]
-    hints = [
-        f"Without {argument}: {_count_without(listing, argument)}."
-        for argument in listing.filters.conditions
-        if argument != "period" or not listing.unindexed.intersection(listing.filters.conditions)
-    ]
+    hints = _count_without_each(call, listing)
     for argument, column in listing.known.items():
         if argument in listing.filters.conditions:
             hints.append(_list_known_values(call, argument, listing.rows, column))
@@ -222,11 +275,24 @@ def _explain_no_results(
             if many != "0":
                 hints.append(f"{tool} with this {argument}: {many}.")
     hints += [
-        _name_values(what, call.arguments[what.rpartition(" ")[2]], values)
-        for what, values in listing.filters.known.items()
+        _name_values(what, wanted, values)
+        for what, (wanted, values) in listing.filters.known.items()
         if values
     ]
     return hints
+
+
+def _count_without_each(call: DataToolCall, listing: Listing[Any]) -> list[str]:
+    """What there is without each filter; of one that is a default, only if there is something."""
+    conditions = listing.filters.conditions
+    left_out = {"period"} if listing.unindexed.intersection(conditions) else set()
+    defaults = call.arguments.keys() - call.given
+    return [
+        f"Without {argument}: {many}."
+        for argument in conditions
+        if argument not in left_out
+        and ((many := _count_without(listing, argument)) != "0" or argument not in defaults)
+    ]
 
 
 def _count_without(listing: Listing[Any], argument: str) -> str:

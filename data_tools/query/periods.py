@@ -76,6 +76,17 @@ def midnight(day: date, zone: ZoneInfo) -> datetime:
     return datetime.combine(day, time.min, zone).astimezone(UTC)
 
 
+def read_bounds(call: DataToolCall, argument: str, text: str) -> tuple[datetime, datetime]:
+    """The day or the moment that a text names, from its start to before its end, both in UTC.
+
+    Raises ValidationFailure.
+    """
+    moment = _moment(call, argument, text)
+    if isinstance(moment, datetime):
+        return moment, moment + timedelta(microseconds=1)
+    return midnight(moment, call.zone), midnight(moment + DAY, call.zone)
+
+
 def _range_condition(column: str, first: date | None, after: date | None) -> Q:
     lower = Q(**{f"{column}__gte": first}) if first is not None else Q()
     upper = Q(**{f"{column}__lt": after}) if after is not None else Q()
@@ -83,8 +94,7 @@ def _range_condition(column: str, first: date | None, after: date | None) -> Q:
 
 
 def _start(call: DataToolCall, text: str) -> datetime:
-    moment = _moment(call, "from", text)
-    return midnight(moment, call.zone) if not isinstance(moment, datetime) else moment
+    return read_bounds(call, "from", text)[0]
 
 
 def _end(call: DataToolCall, text: str) -> datetime:
@@ -145,8 +155,11 @@ BY_NAME: Final[Mapping[str, Callable[[date], tuple[date, date]]]] = {
     "today": _days(1),
     "yesterday": lambda today: (today - DAY, today),
     "last_7_days": _days(7),
+    "last_14_days": _days(14),
     "last_30_days": _days(30),
+    "last_60_days": _days(60),
     "last_90_days": _days(90),
+    "last_180_days": _days(180),
     "last_365_days": _days(365),
     "this_week": lambda today: (_monday(today), _monday(today) + 7 * DAY),
     "last_week": lambda today: (_monday(today) - 7 * DAY, _monday(today)),

@@ -1,7 +1,7 @@
 """The results of data tools: the envelope, its schema, and how much of it is sent."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from data_tools.query.arguments import PRESENTATION, TIME
 from data_tools.query.call import DataToolCall
 from data_tools.query.texts import compact
-from foundation.json_text import dumps_indented
+from foundation.json_text import dumps
 from tools_registry.api import Facts, Json, Schema
 from workspace.models import Account
 
@@ -26,6 +26,7 @@ TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
 OBJECT: Final[Schema] = {"type": "object"}
 TEXT: Final[Schema] = {"type": "string"}
 WHOLE: Final[Schema] = {"type": "integer"}
+TRUTH: Final[Schema] = {"type": "boolean"}
 
 
 def schema(**members: Schema) -> Schema:
@@ -34,17 +35,19 @@ def schema(**members: Schema) -> Schema:
     return {"type": "object", "properties": {**members, **ends}, "required": ["as_of"]}
 
 
-LISTING: Final[Schema] = schema(
-    items=LIST,
-    returned=WHOLE,
-    total=WHOLE,
-    at_least=WHOLE,
-    next_cursor=TEXT,
-    groups=LIST,
-    other=WHOLE,
-    currency=TEXT,
-    period=OBJECT,
-)
+LISTED: Final[Mapping[str, Schema]] = {
+    "items": LIST,
+    "returned": WHOLE,
+    "total": WHOLE,
+    "at_least": WHOLE,
+    "next_cursor": TEXT,
+    "groups": LIST,
+    "distinct": WHOLE,
+    "other": WHOLE,
+    "currency": TEXT,
+    "period": OBJECT,
+}
+LISTING: Final[Schema] = schema(**LISTED)
 
 
 def answer(
@@ -53,12 +56,13 @@ def answer(
     searched: Mapping[str, Json] | None = None,
     hints: Sequence[str] = (),
     rows: int = 0,
+    last: Mapping[str, Json] | None = None,
     **members: Json,
 ) -> Facts:
     """Returns the result of a call: its members, what was searched and when.
 
     `searched` replaces what the arguments say. `rows` counts the rows for the audit row. `items` of
-    nothing are kept: an empty list is an answer.
+    nothing are kept: an empty list is an answer. The members of `last` come after the hints.
     """
     about = {
         name: value
@@ -69,14 +73,25 @@ def answer(
         "searched": {**about, **(searched or {})},
         "as_of": call.when(call.now),
         "hints": list(hints),
+        **(last or {}),
     }
     empty: dict[str, Json] = {"items": []} if members.get("items") == [] else {}
-    return Facts({**empty, **compact({**members, **ends})}, row_count=rows)
+    value = {**empty, **compact({**members, **ends})}
+    return Facts(value, row_count=rows, is_compact=True)
 
 
 def reference(row: Any) -> dict[str, Json] | None:
     """A row as results refer to it: its id and its name. None without a row."""
     return row and {"id": str(row.pk), "name": str(row)}
+
+
+def column_value(call: DataToolCall, value: Any) -> Json:
+    """The value of a column as results show it."""
+    if isinstance(value, datetime):
+        return call.when(value)
+    if isinstance(value, date):
+        return day(value)
+    return amount(value) if isinstance(value, Decimal) else value
 
 
 def amount(money: Decimal | None) -> float | None:
@@ -105,7 +120,7 @@ def limit_members(members: Mapping[str, Json], longest: int = MAX_MEMBERS) -> di
     members = compact(members)
     kept: dict[str, Json] = {}
     for name, value in members.items():
-        longest -= len(dumps_indented({name: value}))
+        longest -= len(dumps({name: value}).decode())
         if longest < 0:
             return {**kept, "left_out": len(members) - len(kept)}
         kept[name] = value
@@ -123,8 +138,7 @@ def fitting(items: Sequence[Mapping[str, Json]]) -> int:
     """How many of the items fit into one result, and always one."""
     left = MAX_CHARACTERS - ENVELOPE_CHARACTERS
     for place, item in enumerate(items):
-        # As an item of a member of the result: two levels deeper.
-        left -= len(dumps_indented({"items": [compact(item)]}))
+        left -= len(dumps(compact(item)).decode()) + len(",")
         if left < 0:
             return max(place, 1)
     return len(items)

@@ -12,7 +12,8 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Case, Model, Q, QuerySet, Value, When
 
-from customers.lookup_keys import domain_of, email_key, has_external_id
+from customers.identification import aliases
+from customers.lookup_keys import domain_of, email_key, has_external_id, is_unclaimed_ticket
 from data_tools.query import texts
 from data_tools.query.call import DataToolCall, invalid_argument
 from data_tools.query.results import reference
@@ -29,7 +30,7 @@ from foundation.text.names import (
 from tools_registry.api import Json
 from workspace import access
 from workspace.access import Access
-from workspace.models import User
+from workspace.models import Customer, User
 
 M = TypeVar("M", bound=Model)
 
@@ -44,6 +45,8 @@ MAX_WORDS: Final = 4
 MAX_SMALL: Final = 2_000
 # So many names are read to find parts of them without an index.
 MAX_WITHOUT_INDEX: Final = 10_000
+UNCLAIMED: Final = "{many} tickets of this address belong"
+WHY_UNCLAIMED: Final = "in them it is not verified, or it is not only this customer's."
 # `Ada <ada@acme.example>` and `mailto:ada@acme.example`, as mail programs copy an address.
 COPIED_ADDRESS: Final = re.compile(
     r"(?:.*<|mailto:)\s*(?:mailto:)?([^\s<>?]+@[^\s<>?]+)[>?]?.*", re.IGNORECASE | re.DOTALL
@@ -116,6 +119,19 @@ def get_row(call: DataToolCall, kind: RowKind[M], name: str) -> M:
     raise invalid_argument(
         kind.argument, "none matches" + (f"; closest: {listed}." if listed else ".")
     )
+
+
+def unclaimed_tickets_hints(call: DataToolCall, user: Customer | None) -> list[str]:
+    """Says how many tickets of a customer's addresses belong to no customer."""
+    if user is None or call.access.customer_id:
+        return []
+    names = aliases.list_other_names(user)
+    keys = {email_key(one) for one in (user.email, *names["other_emails"]) if one}
+    many = access.tickets(call.access).filter(is_unclaimed_ticket(keys)).count() if keys else 0
+    if not many:
+        return []
+    tickets = "1 ticket of this address belongs" if many == 1 else UNCLAIMED.format(many=many)
+    return [f"{tickets} to no customer: {WHY_UNCLAIMED}"]
 
 
 def hint(match: RowMatch[Any], search: str) -> str:
@@ -278,6 +294,10 @@ def _address(name: str) -> str:
     return copied.group(1) if copied else name
 
 
+def _earlier_email(name: str) -> Q | None:
+    return aliases.has_earlier_address(_address(name)) if "@" in name else None
+
+
 def _domain(name: str) -> Q | None:
     return Q(domain=domain_of(name)) if "." in name and domain_of(name) else None
 
@@ -297,7 +317,7 @@ def _key(name: str) -> Q | None:
 USERS: Final = RowKind(
     "user",
     lambda reads: access.customers(reads).select_related("company"),
-    (_id, _email, _key),
+    (_id, aliases.has_alias_id, _email, _earlier_email, _key),
     "name_key",
     ("email_key",),
     has_parts=True,

@@ -8,6 +8,17 @@ from typing import Final
 from foundation.text.folding import fold
 
 MAX_SHOWN: Final = 20
+# What other products call a value, by the key of their word. It is proposed, and never taken.
+OTHER_WORDS: Final = {
+    **dict.fromkeys(("closed", "solved", "done", "completed"), "resolved"),
+    **dict.fromkeys(("pending", "onhold", "waiting"), "snoozed"),
+    **dict.fromkeys(("urgent", "high"), "priority"),
+    **dict.fromkeys(("inactive", "former", "canceled", "cancelled", "lost"), "churned"),
+    **dict.fromkeys(("trialing", "trialling"), "trial"),
+    **dict.fromkeys(("paying", "customer"), "active"),
+    "all": "any",
+    "new": "open",
+}
 _SEPARATORS: Final = re.compile(r"[\W_]+")
 _BETWEEN_DIGITS: Final = re.compile(r"(?<=\d)[\W_]+(?=\d)")
 
@@ -26,6 +37,12 @@ def find_same_values(value: str, known: Iterable[str]) -> list[str]:
     """Returns the known values that are the same but for case, spelling and separators."""
     key = value_key(value)
     return [each for each in known if value_key(each) == key]
+
+
+def find_other_word(value: str, known: Iterable[str]) -> str:
+    """Returns the known value that another product has a word for, or an empty text."""
+    word = OTHER_WORDS.get(value_key(value), "")
+    return word if word in known else ""
 
 
 def find_nearest_values(value: str, known: Sequence[str], limit: int = MAX_SHOWN) -> list[str]:

@@ -23,4 +23,6 @@ HALO_RETENTION_APPROVALS_DAYS = env.integer("HALO_RETENTION_APPROVALS_DAYS", 400
 HALO_RETENTION_CREDENTIALS_DAYS = env.integer(
     "HALO_RETENTION_CREDENTIALS_DAYS", 400, most=env.MAX_DAYS
 )
+# For how long ids and addresses of erased customers are refused (customers/privacy/suppression.py).
+HALO_ERASED_PEOPLE_DAYS = env.integer("HALO_ERASED_PEOPLE_DAYS", 365, most=env.MAX_DAYS)
 HALO_RETENTION_LEADS_DAYS = env.integer("HALO_RETENTION_LEADS_DAYS", 0, most=env.MAX_DAYS)

@@ -3,7 +3,7 @@
      window.HaloAgents.init({ orgId: "...", apiKey: "ab_live_..." });
 
    Events are sent in batches. A batch that fails is sent again, with the same ids, so nothing is
-   stored twice. With Do Not Track or Global Privacy Control, no event is recorded. Of a form or a
+   stored twice. Each event is of the person who was signed in when it happened. With Do Not Track or Global Privacy Control, no event is recorded. Of a form or a
    field, neither values nor texts are read, and of an address no query and no fragment. */
 
 (function (root, factory) {
@@ -23,6 +23,7 @@
   const CLICKABLE = "a,button,input,select,summary,label,[role=button],[data-halo]";
 
   const script = typeof document === "undefined" ? null : document.currentScript;
+  // Events with the token of the moment at which they happened.
   const queue = [];
   let settings = null;
   let token = "";
@@ -81,7 +82,7 @@
       ...event,
     };
     if (userId) said.user_id = userId;
-    queue.push(said);
+    queue.push({ event: said, bearer: token });
     if (queue.length >= MAX_BATCH) flush();
     else schedule(FLUSH_AFTER);
   }
@@ -90,9 +91,9 @@
     timer ||= setTimeout(flush, wait);
   }
 
-  function post(path, body) {
+  function post(path, body, bearer) {
     const headers = { "Content-Type": "application/json", "X-Api-Key": settings.apiKey };
-    if (token) headers.Authorization = `Bearer ${token}`;
+    if (bearer) headers.Authorization = `Bearer ${bearer}`;
     return fetch(settings.apiUrl + path, {
       method: "POST",
       mode: "cors",
@@ -104,20 +105,37 @@
 
   const isTemporary = (status) => status === 429 || status >= 500;
 
+  const eventsOf = (entries) => entries.map(({ event }) => event);
+
+  /* The first entries that have the same token. */
+  function takeBatch(entries) {
+    const end = entries.findIndex(({ bearer }) => bearer !== entries[0].bearer);
+    return entries.splice(0, Math.min(MAX_BATCH, end < 0 ? entries.length : end));
+  }
+
+  /* The token has expired: the page gets another one, if it is still that of the same person. */
+  async function renew(bearer) {
+    const renewed = (await settings.getUserToken()) || "";
+    if (bearer !== token) return false;
+    token = renewed;
+    for (const entry of [...inFlight, ...queue]) if (entry.bearer === bearer) entry.bearer = token;
+    return true;
+  }
+
   async function flush() {
     clearTimeout(timer);
     timer = 0;
     if (!settings || inFlight.length || !queue.length) return;
-    inFlight = queue.splice(0, MAX_BATCH);
+    inFlight = takeBatch(queue);
+    const { bearer } = inFlight[0];
     let wait = 0;
     try {
       // The server corrects the times of a wrong clock by the time of sending.
-      const answer = await post("/events", { sent_at: now(), events: inFlight });
+      const answer = await post("/events", { sent_at: now(), events: eventsOf(inFlight) }, bearer);
       if (isTemporary(answer.status)) wait = Number(answer.headers.get("Retry-After")) * 1000 || 1;
-      else if (answer.status === 403 && settings.getUserToken && failures < 3) {
-        // The token has expired: the page gets another one.
-        token = (await settings.getUserToken()) || "";
-        wait = 1;
+      else if (answer.status === 403 && bearer && settings.getUserToken && failures < 3) {
+        if (bearer === token && (await renew(bearer))) wait = 1;
+        else fail(await reason(answer));
       } else if (answer.status === 409) queue.unshift(...(await withoutTaken(answer)));
       else if (!answer.ok) fail(await reason(answer));
     } catch {
@@ -143,15 +161,16 @@
     return taken.size ? inFlight.filter((_, place) => !taken.has(`events[${place}].id`)) : [];
   }
 
-  function beacon(events) {
-    const keys = { api_key: settings.apiKey, ...(token && { user_token: token }) };
-    const body = JSON.stringify({ ...keys, sent_at: now(), events });
+  function beacon(entries) {
+    const { bearer } = entries[0];
+    const keys = { api_key: settings.apiKey, ...(bearer && { user_token: bearer }) };
+    const body = JSON.stringify({ ...keys, sent_at: now(), events: eventsOf(entries) });
     const blob = new Blob([body], { type: "text/plain" });
-    if (blob.size <= MAX_BEACON || events.length === 1) {
+    if (blob.size <= MAX_BEACON || entries.length === 1) {
       return navigator.sendBeacon(`${settings.apiUrl}/events`, blob);
     }
-    const half = events.length >> 1;
-    return beacon(events.slice(0, half)) && beacon(events.slice(half));
+    const half = entries.length >> 1;
+    return beacon(entries.slice(0, half)) && beacon(entries.slice(half));
   }
 
   /* The page may go: what is left is sent without waiting for an answer. What is under way may be
@@ -160,7 +179,7 @@
     if (!settings) return;
     const left = [...inFlight, ...queue.splice(0)];
     while (left.length) {
-      const part = left.splice(0, MAX_BATCH);
+      const part = takeBatch(left);
       if (!beacon(part)) queue.push(...part);
     }
   }
@@ -192,17 +211,31 @@
   async function identify(who = {}) {
     if (!settings) throw new Error("Call HaloAgents.init first.");
     if (queue.length) flush();
-    token = who.userToken || token;
+    // Without a token, another person has none.
+    const isOther = userId && who.userId && who.userId !== userId;
+    token = who.userToken || (isOther ? "" : token);
     userId = who.userId || (who.userToken ? "" : userId);
-    const body = {};
+    // What was recorded in this session before becomes the customer's.
+    const body = { session_id: session() };
     if (userId) body.user_id = userId;
     if (who.companyId) body.company_id = who.companyId;
     if (who.traits) body.traits = who.traits;
     if (who.context) body.context = who.context;
-    const answer = await post("/identify", body).catch(() => null);
+    const answer = await post("/identify", body, token).catch(() => null);
     if (answer && answer.ok) return answer.json();
     fail(answer ? await reason(answer) : "identify did not reach the server");
     return null;
+  }
+
+  /* After signing out: the next events are those of a visitor, in a session of its own. */
+  function reset() {
+    if (queue.length) flush();
+    token = userId = session.kept = "";
+    try {
+      sessionStorage.removeItem(SESSION);
+    } catch {
+      // The session is kept in memory.
+    }
   }
 
   function listen() {
@@ -239,13 +272,19 @@
     if (!given || !given.orgId || !given.apiKey) throw new Error("HaloAgents.init needs keys.");
     const origin = script ? new URL(script.src).origin : location.origin;
     settings = { apiUrl: `${origin}/api/sdk`, ...given };
+    userId = given.userId || "";
+    token = given.userToken || "";
     listen();
-    page();
-    if (given.getUserToken) token = (await given.getUserToken()) || "";
-    if (given.userToken || given.userId || token) {
+    try {
+      if (!token && given.getUserToken) token = (await given.getUserToken()) || "";
+    } finally {
+      // The first view of a page is that of the person who is signed in.
+      if (location.href !== lastPage) page();
+    }
+    if (userId || token) {
       await identify({
         userId: given.userId,
-        userToken: given.userToken || token,
+        userToken: token,
         companyId: given.companyId,
         traits: given.userTraits,
         context: given.context,
@@ -259,5 +298,5 @@
     init({ orgId: script.dataset.orgId, apiKey: script.dataset.apiKey });
   }
 
-  return { init, identify, track, page };
+  return { init, identify, track, page, reset };
 });

@@ -24,6 +24,7 @@ from tests.drivers.mcp import McpClient
 from tests.drivers.shared_connection import wait_for_jobs
 from tools_registry.models import ActionToggle, ConnectionState, IntegrationMode
 from workspace import organizations
+from workspace.models import Membership, Organization
 
 
 @pytest.fixture
@@ -216,6 +217,16 @@ def test_n05_a_request_of_a_suspended_member_waits_until_they_are_restored(
     assert case.stripe.changes == []
     organizations.restore_member(grant.membership)
     assert case.approve().status == "done"
+
+
+def test_a_request_of_a_member_who_left_does_not_wait_for_their_suspension_elsewhere(
+    case: RefundCase, grant: Grant
+) -> None:
+    other = Organization.objects.create(name="Elsewhere", slug="elsewhere")
+    elsewhere = Membership.objects.create(user=grant.user, organization=other)
+    organizations.suspend_member(elsewhere)
+    leave_organization(grant)
+    assert case.approve().status == "declined"
 
 
 def test_n05_what_nobody_decided_on_expires(case: RefundCase) -> None:

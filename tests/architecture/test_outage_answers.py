@@ -157,7 +157,7 @@ def test_every_address_reports_an_outage_in_the_form_of_its_surface(
         with failing_database():
             # Every page of the admin reads its session first, whatever the method.
             methods = ("GET",) if path.startswith(f"/{ADMIN}") else ("GET", "POST")
-            methods += ("PATCH",) if form is is_sdk else ()
+            methods += ("PATCH", "DELETE") if form is is_sdk else ()
             replies = [send(browser, method, path) for method in methods]
         # Others refuse the method, or nothing has to be read.
         outages = [reply for reply in replies if reply.status_code >= 500]

@@ -189,6 +189,54 @@ def test_too_many_points_are_refused_with_a_bucket_that_fits(mcp: McpClient) -> 
     assert refused["reason"] == "709 points, at most 400. Use day."
 
 
+def test_rows_of_a_wrong_clock_do_not_begin_the_curve_of_all_time(
+    mcp: McpClient, berlin: Grant
+) -> None:
+    day = timedelta(days=1)
+    tickets(berlin, datetime(1900, 1, 1, tzinfo=UTC))
+    tickets(berlin, *[NOW - number * day for number in range(60)])
+    for bucket in ("day", "week", "month"):
+        result = answer(mcp, TOOL, metric="tickets", bucket=bucket, period="all_time")
+        assert sum(point["value"] for point in result["items"]) == 60
+        assert result["returned"] <= 60
+        (hint,) = result["hints"]
+        assert hint.startswith("1 left out, the first at 1900-01-01T")
+    assert result["period"]["from"] == "2026-09-01T00:00:00+02:00"
+    since = answer(mcp, TOOL, metric="tickets", from_="1980-01-01")
+    assert sum(point["value"] for point in since["items"]) == 60
+    assert "cut" in since["hints"][0]
+    everything = answer(mcp, "data_query_metrics", metric="tickets", period="all_time")
+    assert everything["items"][0]["value"] == 61
+
+
+def test_a_slow_beginning_is_no_outlier(mcp: McpClient, berlin: Grant) -> None:
+    day = timedelta(days=1)
+    tickets(berlin, *[NOW - number * 300 * day for number in range(1, 10)])
+    tickets(berlin, *[NOW - number * day for number in range(100)])
+    result = answer(mcp, TOOL, metric="tickets", bucket="month", period="all_time")
+    assert sum(point["value"] for point in result["items"]) == 109
+
+
+def test_a_bucket_that_was_not_chosen_becomes_coarser(mcp: McpClient, berlin: Grant) -> None:
+    day = timedelta(days=1)
+    tickets(berlin, *[NOW - number * 10 * day for number in range(70)])
+    result = answer(mcp, TOOL, metric="tickets", period="all_time")
+    assert (result["searched"]["bucket"], result["summary"]["points"]) == ("week", 99)
+    assert result["hints"] == ["Bucket day has 691 points, at most 400: week is used."]
+    refused = refusal(mcp, TOOL, metric="tickets", bucket="day", period="all_time")
+    assert refused["reason"] == "691 points, at most 400. Use week."
+
+
+def test_a_bucket_fits_into_any_period_or_the_period_is_named(
+    mcp: McpClient, berlin: Grant
+) -> None:
+    many = [datetime(year, 5, 1, tzinfo=UTC) for year in range(1971, 2026)]
+    tickets(berlin, *many)
+    refused = refusal(mcp, TOOL, metric="tickets", bucket="month", from_="1970-01-01")
+    assert refused["reason"].endswith("at most 400. Use month, and from 1996-04-22 or later.")
+    assert answer(mcp, TOOL, metric="tickets", bucket="month", from_="1996-04-22")["returned"] < 401
+
+
 def test_four_hundred_points_fit_into_a_result(mcp: McpClient, berlin: Grant) -> None:
     tickets(berlin, NOW - timedelta(days=1))
     result = answer(mcp, TOOL, metric="tickets", bucket="hour", from_="-16d", to="-1d")

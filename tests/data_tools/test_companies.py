@@ -57,6 +57,7 @@ def test_a_company_has_its_people_and_what_they_did(mcp: McpClient, grant: Grant
     counts = {name: value for name, value in found["activity"].items() if isinstance(value, int)}
     assert counts == {
         "users": 2,
+        "churned_users": 0,
         "users_seen_last_30_days": 1,
         "open_tickets": 1,
         "tickets": 1,

@@ -198,7 +198,7 @@ def test_customers_that_do_not_fit_are_not_found(
 @pytest.mark.parametrize("trait", ["team", "=5", " =5", "seats>many", ">5", "seats>"])
 def test_a_trait_without_name_or_value_is_refused(mcp: McpClient, trait: str) -> None:
     refused = refusal(mcp, "data_search_users", trait=trait)
-    reason = "send name=value, such as beta=true, or seats>5 of a number."
+    reason = "send name=value, such as beta=true, or seats>5 of a number or a date."
     assert (refused["field"], refused["reason"]) == ("trait", reason)
 
 

@@ -64,6 +64,25 @@ def test_events_are_found_by_what_is_known_of_them(
     assert found["total"] == len(expected)
 
 
+def test_people_of_an_event_are_counted_beyond_the_groups_that_are_shown(
+    mcp: McpClient, grant: Grant
+) -> None:
+    for number in range(60):
+        event(grant.customer(external_id=str(number)), number % 7, "export")
+    for number in range(60, 63):
+        event(grant.customer(external_id=str(number)), 1, "export")
+        event(grant.customer(external_id=f"again {number}"), 2, "export")
+    Event.objects.filter(customer__external_id="7").update(customer=None)
+    asked = {"event_type": "export", "period": "all_time", "group_by": "user"}
+    result = answer(mcp, "data_search_events", **asked)
+    assert (result["total"], result["distinct"], len(result["groups"])) == (66, 65, 50)
+    shown = sum(group["value"] != "(none)" for group in result["groups"])
+    assert result["other"] == 66 - sum(group["count"] for group in result["groups"])
+    assert result["hints"] == [
+        f"other: {result['other']} events of {65 - shown} more values of user."
+    ]
+
+
 def test_events_with_a_page_are_counted_up_to_a_limit(
     mcp: McpClient, visits: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:

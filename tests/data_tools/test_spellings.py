@@ -186,9 +186,9 @@ def test_words_are_computed_for_a_limited_time_and_until_the_worker_is_stopped(
 ) -> None:
     remove_words(TicketMessage)
     monkeypatch.setattr(bulk_writes, "BATCH", 2)
-    monkeypatch.setattr(text_backfill, "RUN_SECONDS", 0.0)
+    monkeypatch.setattr(bulk_writes, "RUN_SECONDS", 0.0)
     assert text_backfill.fill_search_texts() == 2
-    monkeypatch.setattr(text_backfill, "RUN_SECONDS", 30.0)
+    monkeypatch.setattr(bulk_writes, "RUN_SECONDS", 30.0)
     monkeypatch.setattr(leases, "is_stopping", lambda: True)
     assert text_backfill.fill_search_texts() == 2
     monkeypatch.setattr(leases, "is_stopping", lambda: False)
@@ -433,13 +433,13 @@ def test_keys_of_names_are_renewed_for_a_limited_time_and_the_next_run_continues
     Customer.objects.update(name_key="anna müller")
     Company.objects.update(name_key="groß")
     monkeypatch.setattr(bulk_writes, "BATCH", 2)
-    monkeypatch.setattr(text_backfill, "RUN_SECONDS", 0.0)
+    monkeypatch.setattr(bulk_writes, "RUN_SECONDS", 0.0)
     runs = [text_backfill.renew_name_keys() for _ in range(4)]
     assert runs[:3] == [2, 2, 1]
     assert set(Customer.objects.values_list("name_key", flat=True)) == {"anna muller"}
     assert Company.objects.get().name_key == "gross"
     # The pass is over, and the next run begins another one.
-    monkeypatch.setattr(text_backfill, "RUN_SECONDS", 30.0)
+    monkeypatch.setattr(bulk_writes, "RUN_SECONDS", 30.0)
     Customer.objects.update(name_key="anna müller")
     assert text_backfill.renew_name_keys() == 4
 

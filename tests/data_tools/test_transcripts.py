@@ -309,3 +309,13 @@ def test_a_bound_call_reads_the_ratings_of_its_customer(
     own = rate(conversation(grant, agent_message("Two"), customer=maria), 1)
     found = answer(mcp, "data_list_negative_feedback", bind_id(maria), period="all_time")
     assert ids(found) == [own.pk]
+
+
+@pytest.mark.parametrize(("sort", "order"), [("ai_score_asc", [3, 50]), ("ai_score_desc", [50, 3])])
+def test_conversations_are_sorted_by_their_score_with_those_without_one_last(
+    mcp: McpClient, grant: Grant, sort: str, order: list[int]
+) -> None:
+    for score in (50, None, 3):
+        conversation(grant, customer_message("Hello"), score=score)
+    items = answer(mcp, "data_search_transcripts", sort=sort)["items"]
+    assert [item.get("ai_score") for item in items] == [*order, None]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from customers import companies
-from data_tools.query import filters, known_values
+from data_tools.query import known_values, traits
 from tests.drivers.bound_calls import bind_id
 from tests.drivers.data_tools import answer, ids, refusal
 from tests.drivers.grants import Grant, make_grant
@@ -168,7 +168,7 @@ def test_a_trait_is_found_in_all_rows_though_names_are_read_from_some(
     rare = grant.customer(external_id="1", custom_fields={"rare": "yes"})
     for number in range(3):
         grant.customer(external_id=f"other-{number}", custom_fields={"language": "fr"})
-    monkeypatch.setattr(filters, "MAX_SAMPLED", 2)
+    monkeypatch.setattr(traits, "MAX_SAMPLED", 2)
     assert ids(answer(mcp, "data_search_users", trait="rare=yes")) == [rare.pk]
     hint = answer(mcp, "data_search_users", trait="country=DE")["hints"][-1]
     assert hint.startswith("Some names of trait: ")
@@ -223,7 +223,57 @@ def test_a_choice_is_read_in_any_spelling(mcp: McpClient, tool: str, arguments: 
 def test_an_unknown_choice_is_answered_with_all_of_them(mcp: McpClient) -> None:
     error = refusal(mcp, "data_search_tickets", status="closed")
     statuses = "any, unresolved, open, priority, in_progress, snoozed, resolved, spam"
-    assert error["reason"] == f'"closed" is not one of {statuses}'
-    reason = refusal(mcp, "data_search_users", period="last_14_days")["reason"]
-    assert reason.startswith('"last_14_days" is not one of today, yesterday, last_7_days, ')
+    assert error["reason"] == f'"closed" is not one of {statuses}. Use resolved'
+    reason = refusal(mcp, "data_search_users", period="last_15_days")["reason"]
+    assert reason.startswith('"last_15_days" is not one of today, yesterday, last_7_days, ')
     assert reason.endswith(", last_year, all_time")
+
+
+@pytest.mark.parametrize("status", ["closed", "Solved", "done"])
+def test_a_choice_that_others_call_otherwise_is_refused_with_the_word_here(
+    mcp: McpClient, status: str
+) -> None:
+    refused = refusal(mcp, "data_search_tickets", status=status)
+    assert refused["field"] == "status"
+    assert refused["reason"].endswith("snoozed, resolved, spam. Use resolved")
+
+
+@pytest.mark.parametrize(
+    "status", [["open", "snoozed"], '["open","snoozed"]', "open,snoozed", "open, snoozed"]
+)
+def test_several_choices_are_refused_with_all_that_there_are(mcp: McpClient, status: Any) -> None:
+    refused = refusal(mcp, "data_search_tickets", status=status)
+    assert refused["field"] == "status"
+    assert refused["reason"].endswith(
+        "any, unresolved, open, priority, in_progress, snoozed, resolved, spam. Send one value"
+    )
+
+
+def test_a_list_with_one_choice_is_that_choice(mcp: McpClient) -> None:
+    found = answer(mcp, "data_search_tickets", status=["Open"])
+    assert found["searched"]["status"] == "open"
+
+
+@pytest.mark.parametrize("period", ["last 14 days", "Last_14-Days", "LAST 60 DAYS"])
+def test_a_period_is_read_in_any_spelling(mcp: McpClient, period: str) -> None:
+    found = answer(mcp, "data_search_tickets", period=period)
+    assert found["period"]["name"] in {"last_14_days", "last_60_days"}
+
+
+def test_an_unknown_period_is_answered_with_all_of_them(mcp: McpClient) -> None:
+    reason = refusal(mcp, "data_search_tickets", period="Q3")["reason"]
+    assert all(one in reason for one in ("today", "last_14_days", "last_quarter", "all_time"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "texts"),
+    [
+        ("data_search_leads", ["name", "email", "fields"]),
+        ("data_search_tickets", ["subject", "messages"]),
+        ("data_search_transcripts", ["messages"]),
+        ("data_search_companies", ["name", "domain"]),
+    ],
+)
+def test_results_say_which_texts_were_searched(mcp: McpClient, tool: str, texts: list[str]) -> None:
+    assert answer(mcp, tool, query="discount")["searched"]["query_in"] == texts
+    assert "query_in" not in answer(mcp, tool)["searched"]

@@ -8,7 +8,7 @@ from django.conf import settings
 from documentation import index
 from documentation.index import refresh
 from documentation.markdown import read_page
-from documentation.search import DocumentationHit, pages, search
+from documentation.search import DocumentationHit, answer, pages, search
 from tests.docs.doc_pages import PAGES
 
 pytestmark = pytest.mark.django_db
@@ -101,6 +101,26 @@ def test_every_page_is_in_the_index_under_its_title() -> None:
 
 def test_a_question_about_something_else_is_answered_with_nothing() -> None:
     assert search("zebra crossing", limit=5) == []
+
+
+def test_a_word_with_a_typing_error_finds_what_the_right_word_finds() -> None:
+    right, wrong = (search(word, limit=5) for word in ("authentication", "authentification"))
+    assert wrong
+    assert wrong[0].page in {hit.page for hit in right}
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [("bitcoin payments", ("bitcoin",)), ("a helm chart for kubernetes", ("helm", "kubernetes"))],
+)
+def test_a_question_that_nothing_answers_says_so(question: str, missing: tuple[str, ...]) -> None:
+    found = answer(question, limit=5)
+    assert not found.fits
+    assert set(missing) <= set(found.missing)
+
+
+def test_a_question_that_a_page_answers_fits() -> None:
+    assert answer("which redirect URIs are accepted", limit=5).fits
 
 
 def test_the_walkthrough_is_shown_that_there_is_no_escalation() -> None:

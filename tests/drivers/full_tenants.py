@@ -24,11 +24,14 @@ from people.models import (
     CustomField,
     EmploymentRecord,
     HolidayCalendar,
+    LeavePolicy,
     LedgerEntry,
+    LengthChange,
     OrgUnit,
     Person,
     PersonProfile,
     PublicHoliday,
+    Recount,
     ReferenceItem,
     ReferenceKind,
     TimeOff,
@@ -47,6 +50,9 @@ from workspace.models import (
     Event,
     FeatureFlag,
     Feedback,
+    Join,
+    JoinOrigin,
+    JoinRule,
     KnowledgeSource,
     Lead,
     Membership,
@@ -217,19 +223,27 @@ def people_rows(name: str, place: Organization) -> list[models.Model]:
         **own, first_name=name, working_pattern=pattern, department=unit, job_title=f"{name} job"
     )
     of_person = own | {"person": person}
+    day_off = TimeOff.objects.create(
+        **of_person,
+        category=category,
+        start_date=today,
+        end_date=today,
+        amount_days=1,
+        amount_minutes=480,
+        note=f"{name} note",
+    )
+    recount = Recount.objects.create(**own, reason=f"{name} reason", finished_at=timezone.now())
     return [
         *(pattern, unit, category, calendar, person),
         PersonProfile.objects.create(**of_person, city=f"{name} city"),
         EmploymentRecord.objects.create(**of_person, effective_from=today, job_title=f"{name} job"),
         ReferenceItem.objects.create(**own, kind=ReferenceKind.WORK_PLACE, label=f"{name} house"),
-        TimeOff.objects.create(
-            **of_person,
-            category=category,
-            start_date=today,
-            end_date=today,
-            amount_days=1,
-            amount_minutes=480,
-            note=f"{name} note",
+        day_off,
+        LengthChange.objects.create(
+            **own, recount=recount, time_off=day_off, days_before=2, days_after=1
+        ),
+        LeavePolicy.objects.create(
+            **own, category=category, name=f"{name} policy", allowance_days=30, valid_from=today
         ),
         LedgerEntry.objects.create(
             **of_person, category=category, amount_days=1, effective_date=today
@@ -249,4 +263,13 @@ def record_everything(name: str, consent: Consent) -> dict[type[models.Model], A
     source = KnowledgeSource.objects.get(organization=consent.organization)
     rows = [source, made.companies[0], made.tickets[0], made.conversations[0]]
     rows += [model.objects.get(**of_customer) for model in (Lead, Feedback, Event)]
+    rows.append(
+        Join.objects.create(
+            organization=consent.organization,
+            **of_customer,
+            rule=JoinRule.SESSION,
+            source=f"{name} session",
+            origin=JoinOrigin.PAGE,
+        )
+    )
     return {type(row): row for row in rows}

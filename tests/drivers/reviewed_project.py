@@ -74,7 +74,7 @@ class ReviewedProject:
         )
 
     def member(self, name: str, role: Role = Role.MEMBER) -> User:
-        user = User.objects.create_user(f"{name}@example.com")
+        user = User.objects.create_user(f"{name}@example.com", "a password of theirs")
         Membership.objects.create(user=user, organization=self.grant.organization, role=role)
         return user
 

@@ -41,6 +41,8 @@ class _Forms(HTMLParser):
             self.found.append(self.form)
         if self.form is None or (tag != "option" and not given.get("name")):
             return
+        if tag in {"select", "textarea"} and "disabled" in given:
+            return
         if tag == "input":
             self._input(self.form, given)
         elif tag == "select":

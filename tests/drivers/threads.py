@@ -42,7 +42,8 @@ def ticket(grant: Grant, subject: str, *said: Said, note: str = "", **facts: Any
         message_count=len(said),
         last_author_kind=said[-1][0] if said else "",
         last_author_name=said[-1][0].label if said else "",
-        **facts,
+        # The API and imports fill it in when they write a ticket.
+        **{"email_key": "", **facts},
     )
     written = [*said, *([teammate_message(note)] if note else [])]
     for position, (kind, text) in enumerate(written, start=1):

@@ -67,7 +67,9 @@ TOP = (
 # The last band has 21 scores.
 HEALTH = (
     "SELECT CASE WHEN health_score >= 80 THEN 4 ELSE health_score / 20 END AS band, COUNT(*) "
-    "FROM workspace_company WHERE health_score IS NOT NULL GROUP BY 1 ORDER BY 1"
+    "FROM workspace_company c WHERE health_score IS NOT NULL AND EXISTS (SELECT 1 "
+    "FROM workspace_customer u WHERE u.company_id = c.id AND u.lifecycle <> 'churned') "
+    "GROUP BY 1 ORDER BY 1"
 )
 BANDS = ("0-19", "20-39", "40-59", "60-79", "80-100")
 CHURNED = "SELECT COUNT(*) FROM workspace_customer WHERE churned_at >= %s AND churned_at < %s"
@@ -124,7 +126,7 @@ class Answers:
         return {
             "tools": [tool.name for tool in (await self.client.list_tools()).tools],
             "who": await self.call("data_find_user", user="maria@acme.example"),
-            "open": await self.pages("data_search_tickets", status="unresolved", page_size=50),
+            "open": await self.pages("data_search_tickets", status="unresolved", page_size=10),
             "open by priority": await self.call(
                 "data_search_tickets", status="unresolved", group_by="priority"
             ),

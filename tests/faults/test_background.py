@@ -17,6 +17,7 @@ from tests.commands.deployment import Deployment, wait_until, wait_within
 from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site, sending
 from tests.drivers.server import lay_tables
+from tests.drivers.web_site import WebSite
 from tests.faults.proxy import Fault, FaultProxy
 from tests.faults.smtp_server import MailServer, mail_server
 
@@ -90,7 +91,7 @@ class Background:
 
 @pytest.fixture
 def web() -> Iterator[Site]:
-    with site.serving(Site()) as serving:
+    with site.serving(WebSite()) as serving:
         yield serving
 
 

@@ -163,6 +163,12 @@ CHANGES: Mapping[str, Change] = {
         "    if False:\n",
         ("tests/tools_registry/test_endpoint_http.py", "tests/tools_registry"),
     ),
+    "origin: pages whose forms are kept": Change(
+        "console/kept_forms.py",
+        "    if not owner or not _is_from_here(request) or view.startswith(SECRET_VIEWS):\n",
+        "    if not owner or view.startswith(SECRET_VIEWS):\n",
+        ("tests/console/test_kept_forms.py",),
+    ),
     "CSRF: forms of the console": Change(
         "halo_mcp/settings.py",
         '    "django.middleware.csrf.CsrfViewMiddleware",\n',
@@ -337,6 +343,12 @@ CHANGES: Mapping[str, Change] = {
         "        if place is not None:\n",
         "        if False:\n",
         ("tests/ingestion",),
+    ),
+    "form: what was kept for another account": Change(
+        "console/kept_forms.py",
+        "    own = [one for one in kept if one.user_id == _key(user)]\n",
+        "    own = kept\n",
+        ("tests/console/test_kept_forms.py",),
     ),
     "form: values that have changed since a page was shown": Change(
         "foundation/stale_forms.py",

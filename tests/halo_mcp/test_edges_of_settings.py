@@ -34,6 +34,7 @@ from tests.drivers.fake_vendors.stripe import Stripe
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.oauth_client import Browser, OAuthClient, answer
+from tests.drivers.web_site import WebSite
 from tests.gateway import shop
 from tests.ingestion import app as sdk
 from tests.people.api.program import Program
@@ -141,7 +142,7 @@ class Journeys:
         CONNECTED.release(principal)
 
     def search_knowledge(self) -> None:
-        with sites.serving(Site()) as web, patch.object(process, "read_all", read_here):
+        with sites.serving(WebSite()) as web, patch.object(process, "read_all", read_here):
             self.fixture("settings").HALO_KNOWLEDGE_PRIVATE_HOSTS = {
                 web.url.removeprefix("http://")
             }
@@ -180,6 +181,7 @@ NUMBERS: Final[dict[Callable[[Journeys], None], set[str]]] = {
         *("HALO_RETENTION_TICKETS_DAYS", "HALO_RETENTION_FEEDBACK_DAYS"),
         *("HALO_RETENTION_AGENT_SESSIONS_DAYS", "HALO_RETENTION_APPROVALS_DAYS"),
         *("HALO_RETENTION_CREDENTIALS_DAYS", "HALO_RETENTION_LEADS_DAYS"),
+        "HALO_ERASED_PEOPLE_DAYS",
     },
     Journeys.read_people: {"HALO_PAGE_SECONDS", "HALO_HR_DAILY_ROWS"},
     Journeys.talk_to_an_agent: {"HALO_AGENT_THREADS"},

@@ -24,6 +24,7 @@ EVERY_MINUTE = {
     "foundation.replay_journal",
     "foundation.note_schedule",
     "gateway.mail_waiting",
+    "people.recount",
     "workspace.send_mails",
     "workspace.pick_up_imports",
     "workspace.pick_up_knowledge",

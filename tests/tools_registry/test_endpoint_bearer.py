@@ -197,11 +197,11 @@ def test_h14_other_kinds_of_credentials_are_refused(key: str) -> None:
 def test_f08_a_call_that_runs_while_its_token_is_revoked_finishes(
     mcp: McpClient, grant: Grant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def revoked_meanwhile(*_given: Any) -> list[Any]:
+    def revoked_meanwhile(*_given: Any) -> search.DocumentationAnswer:
         grant.revoke()
-        return []
+        return search.DocumentationAnswer()
 
-    monkeypatch.setattr(search, "search", revoked_meanwhile)
+    monkeypatch.setattr(search, "answer", revoked_meanwhile)
     assert mcp.call("search_docs", {"query": "x"}).facts["results"] == []
     assert mcp.send(PING).status == 401
     row, root = ActionExecution.objects.get(), Authorization.objects.get()

@@ -92,7 +92,7 @@ def test_i11_params_that_are_no_object_are_invalid(mcp: McpClient, params: Any) 
 def test_i13_a_call_without_an_id_is_accepted_and_never_run(
     mcp: McpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "search", pytest.fail)
+    monkeypatch.setattr(search, "answer", pytest.fail)
     reply = mcp.notify("tools/call", CALL)
     assert (reply.status, reply.body) == (202, b"")
 

@@ -39,7 +39,7 @@ def statements(captured: CaptureQueriesContext) -> list[str]:
 def test_search_docs_costs_authentication_audit_and_its_own_search(
     mcp: McpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "search", lambda _query, _limit: [])
+    monkeypatch.setattr(search, "answer", lambda _query, _limit: search.DocumentationAnswer())
     with CaptureQueriesContext(connection) as captured:
         mcp.call("search_docs", {"query": "x"})
     assert statements(captured) == [AUTHENTICATE, AUDIT]

@@ -25,7 +25,7 @@ NOT_SEARCHED = {
         *("oauth.Client", "oauth.Authorization", "oauth.RememberedConsent"),
         *("oauth.AuthorizationRequest", "oauth.Grant", "oauth.AccessToken", "oauth.RefreshToken"),
         *("oauth.IDToken", "oauth2_provider.DeviceGrant", "tools_registry.Question"),
-        *("tools_registry.PushedMessage", "tools_registry.SessionLevel"),
+        *("tools_registry.PushedMessage", "tools_registry.SessionLevel", "workspace.ErasedName"),
     },
     "sealed keys of vendors, models and APIs": {
         *("tools_registry.Credential", "gateway.UpstreamCredential", "agents.LanguageModel"),
@@ -33,6 +33,7 @@ NOT_SEARCHED = {
     },
     "names of tools and metrics": {
         *("tools_registry.ActionToggle", "workspace.KpiSnapshot", "workspace.DemoSeed"),
+        "workspace.KpiChange",
         *("contenttypes.ContentType", "documentation.DocumentationSection"),
     },
     "facts about the organization's own people": {
@@ -40,7 +41,8 @@ NOT_SEARCHED = {
         "people.PersonWord",
         *("people.EmploymentRecord", "people.Document", "people.CustomField"),
         *("people.CustomFieldValue", "people.TimeOffCategory", "people.PublicHoliday"),
-        "people.HolidayCalendar",
+        *("people.HolidayCalendar", "people.LeavePolicy"),
+        "people.Recount",
     },
     "the record that it happened: the internal id, once it is finished": {"workspace.Erasure"},
     "rows of which an erasure empties those that it changes": {"admin.LogEntry"},
@@ -67,10 +69,12 @@ NO_TEXT = {
         "tools_registry.IntegrationMode.integration",
         *("workspace.PageJob.back", "workspace.PageJob.result"),
         *("workspace.KnowledgeSource.digest", "workspace.KnowledgeChunk.embedder"),
+        *("workspace.KnowledgePage.digest", "workspace.KnowledgePage.etag"),
+        *("workspace.KnowledgePage.last_modified", "workspace.KnowledgePage.lastmod"),
     },
     "words of other columns, which the database empties when one of those is replaced": {
         *("workspace.TicketMessage.search_text", "workspace.ConversationMessage.search_text"),
-        "workspace.Lead.search_text",
+        *("workspace.Lead.search_text", "workspace.KnowledgeChunk.search_text"),
     },
     "keys of names, which are computed again when a name is replaced": {
         *("workspace.Company.name_key", "workspace.Customer.name_key"),

@@ -54,7 +54,7 @@ def reading(meanwhile: Callable[[], object]) -> Any:
 
     def read_here(documents: Any) -> Any:
         meanwhile()
-        return [read(kind, content) for kind, content in documents]
+        return [read(*document) for document in documents]
 
     return patch.object(process, "read_all", read_here)
 

@@ -56,7 +56,7 @@ def reading(meanwhile: Callable[[int], None]) -> Any:
 
     def read_here(documents: Any) -> Any:
         meanwhile(next(numbers))
-        return [read(kind, content) for kind, content in documents]
+        return [read(*document) for document in documents]
 
     return patch.object(process, "read_all", read_here)
 

@@ -197,9 +197,9 @@ def test_erasing_again_says_that_it_is_done(life: Life) -> None:
         erase(life.grant, EMAIL)
 
 
-def test_an_identify_after_it_makes_a_new_customer(life: Life) -> None:
+def test_an_identify_that_allows_it_makes_a_new_customer_afterwards(life: Life) -> None:
     erase(life.grant, EMAIL)
-    sent = {"user_id": EXTERNAL_ID, "traits": {"email": EMAIL}}
+    sent = {"user_id": EXTERNAL_ID, "traits": {"email": EMAIL}, "allow_erased": True}
     server = App(life.grant).server()
     assert server.post("identify", sent).status == 200
     new = Customer.objects.get(external_id=EXTERNAL_ID)
@@ -211,9 +211,9 @@ def test_an_identify_after_it_makes_a_new_customer(life: Life) -> None:
         assert document[name] == []
 
 
-def test_an_identify_while_it_is_erased_makes_a_new_customer(life: Life) -> None:
+def test_an_identify_that_allows_it_makes_a_new_customer_meanwhile(life: Life) -> None:
     erasure.begin(life.grant.organization.pk, life.customer.pk, erasure.PrivacyActor("test"))
-    sent = {"user_id": EXTERNAL_ID, "traits": {"email": EMAIL}}
+    sent = {"user_id": EXTERNAL_ID, "traits": {"email": EMAIL}, "allow_erased": True}
     assert App(life.grant).server().post("identify", sent).status == 200
     assert tasks.finish_erasures() == 1
     assert Customer.objects.get(external_id=EXTERNAL_ID).email == EMAIL

@@ -83,6 +83,7 @@ NOT_TRIED = {
     "accounts of the organization's own people": {
         path for path in PATHS if path.startswith(("signin", "signout", "account/"))
     },
+    "it deletes a form that was kept, and keeps none": {"forms/discard"},
     "settings, which are named and left": {
         *("agent-keys", "agent-keys/<uuid:key_id>/revoke", "api-keys", "members/undo"),
         *("api-keys/<uuid:key_id>/revoke", "server-keys/<uuid:key_id>/revoke", "projects"),
@@ -188,6 +189,9 @@ def test_what_other_customers_wrote_does_not_name_the_person_any_more(
 FIXED = {
     "user_id": "neighbour",
     "company_id": "neighbours",
+    "previous_id": "neighbour-before",
+    "from_id": "neighbour-before",
+    "into_id": "neighbour",
     "context": {"note": {"label": TEXT, "type": "status", "value": TEXT}},
     **dict.fromkeys(("id", "api_key", "user_token", "offset", "assignee")),
 }

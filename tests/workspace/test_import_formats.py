@@ -246,6 +246,39 @@ def test_a_header_that_names_its_zone_needs_no_question(admin: Client, grant: Gr
     assert Customer.objects.get().signed_up_at == datetime(2026, 7, 30, 14, 5, tzinfo=UTC)
 
 
+@pytest.mark.parametrize(
+    ("zone", "shown", "first"),
+    [
+        ("", "2026-11-01 00:00:00 America/Los_Angeles", datetime(2026, 11, 1, 7, tzinfo=UTC)),
+        ("Asia/Tokyo", "2026-11-01 00:00:00 Asia/Tokyo", datetime(2026, 10, 31, 15, tzinfo=UTC)),
+    ],
+)
+def test_days_are_those_of_the_organization_or_of_the_zone_that_is_chosen(
+    admin: Client, grant: Grant, zone: str, shown: str, first: datetime
+) -> None:
+    grant.organization.time_zone = "America/Los_Angeles"
+    grant.organization.save()
+    rows = "external_id,signed_up_at\na,2026-11-01\nb,11/30/2025\n"
+    page = words(check(admin, grant.organization, rows, "companies"))
+    assert newest().status == ImportStatus.READY
+    assert "Days begin at midnight in the time zone of the organization." in page
+    if zone:
+        page = words(choose(admin, zone=zone))
+    assert shown in page
+    confirm(admin)
+    assert Company.objects.get(external_id="a").signed_up_at == first
+
+
+def test_a_time_with_its_offset_is_shown_in_the_zone_of_the_organization(
+    admin: Client, grant: Grant
+) -> None:
+    grant.organization.time_zone = "Asia/Tokyo"
+    grant.organization.save()
+    rows = "external_id,signed_up_at\na,2026-07-01T09:30:00+02:00\n"
+    page = words(check(admin, grant.organization, rows, "companies"))
+    assert "2026-07-01 16:30:00 Asia/Tokyo" in page
+
+
 def test_a_day_that_does_not_exist_is_named(admin: Client, grant: Grant) -> None:
     rows = "external_id,renewal_date\na,2026-02-30\nb,31/04/2026\n"
     page = words(check(admin, grant.organization, rows, "companies"))

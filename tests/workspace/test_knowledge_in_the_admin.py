@@ -12,7 +12,7 @@ from knowledge import sources
 from tests.drivers.grants import Grant, make_grant
 from tests.drivers.shown_forms import save
 from tests.workspace.customer_pages import words
-from workspace.models import KnowledgeSource, Role, SourceStatus, User
+from workspace.models import KnowledgePage, KnowledgeSource, Role, SourceStatus, User
 
 SOURCES = "/admin/workspace/knowledgesource/"
 
@@ -99,6 +99,42 @@ def test_the_error_of_a_source_is_on_the_list_and_on_its_page(admin: Client, gra
     KnowledgeSource.objects.update(status=SourceStatus.FAILED, error="The page has no text.")
     assert "The page has no text." in words(admin.get(SOURCES))
     assert "The page has no text." in words(admin.get(row_url(source)))
+
+
+def test_a_failed_upload_has_the_name_of_its_file(admin: Client, grant: Grant) -> None:
+    add(admin, grant, file=file("price list 2026.pdf", b"%PDF nothing"))
+    source = KnowledgeSource.objects.get()
+    knowledge.index(source.pk)
+    for page in (SOURCES, row_url(source)):
+        shown = words(admin.get(page))
+        assert "price list 2026.pdf" in shown
+        assert "The file is not a valid PDF." in shown
+
+
+def test_the_page_of_a_source_lists_its_pages_with_their_states(
+    admin: Client, grant: Grant
+) -> None:
+    source = knowledge.add(grant.organization, kind="sitemap", url="https://a.example/sitemap.xml")
+    facts = {"organization": grant.organization, "source": source}
+    KnowledgePage.objects.create(
+        **facts, position=1, url="https://a.example/good", state="read", passage_count=7
+    )
+    KnowledgePage.objects.create(
+        **facts,
+        position=2,
+        url="https://a.example/down",
+        address="javascript:alert(1)",
+        title="<b>Ports</b>",
+        state="kept",
+        error="The page could not be fetched: the server answered 503.",
+    )
+    answer = admin.get(row_url(source))
+    shown = words(answer)
+    assert "Read: 1 · Kept after a failure: 1" in shown
+    assert "The page could not be fetched: the server answered 503." in shown
+    assert shown.index("Ports") < shown.index("https://a.example/good")
+    assert "<b>Ports" not in answer.content.decode()
+    assert 'href="javascript' not in answer.content.decode()
 
 
 def test_a_source_is_indexed_again(admin: Client, grant: Grant) -> None:

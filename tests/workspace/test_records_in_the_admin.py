@@ -157,6 +157,16 @@ def test_a_search_finds_a_row_by_what_people_know_of_it(
     assert shown_rows(admin, list_of(model), q="zzzz nothing") == []
 
 
+@pytest.mark.parametrize("term", ["export", "#4711", "4711"])
+def test_the_list_in_the_admin_finds_subjects_and_numbers(
+    admin: Client, grant: Grant, term: str
+) -> None:
+    ticket(grant, "Export is broken", external_id="4711")
+    ticket(grant, "Something else", external_id="4712")
+    (row,) = shown_rows(admin, list_of(Ticket), q=term)
+    assert "Export is broken" in row
+
+
 def test_a_search_for_a_common_part_of_a_name_misses_no_row(
     admin: Client, grant: Grant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,9 +9,9 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from tests.drivers import grants
 from tests.drivers.grants import Grant
-from tests.drivers.threads import customer_message, ticket
+from tests.drivers.threads import ticket
 from workspace.migrations import _words
-from workspace.models import TicketMessage
+from workspace.models import AuthorKind, Ticket, TicketMessage
 
 BEFORE = "0007_read_files_of_others"
 LAST = "0009_search_text_indexes"
@@ -48,7 +48,12 @@ def grant(transactional_db: None) -> Grant:  # noqa: ARG001  opens the database
 
 
 @pytest.fixture
-def earlier(grant: Grant) -> Iterator[None]:  # noqa: ARG001  made first
+def old_ticket(grant: Grant) -> Ticket:
+    return ticket(grant, "About")
+
+
+@pytest.fixture
+def earlier(old_ticket: Ticket) -> Iterator[None]:  # noqa: ARG001  made first
     """The tables of the version before, and those of today afterwards."""
     migrate(BEFORE)
     yield
@@ -77,9 +82,15 @@ def test_a_change_of_a_table_does_not_wait_long_for_its_readers(
 
 
 @pytest.mark.usefixtures("earlier")
-def test_indexes_that_were_interrupted_are_made_again(grant: Grant) -> None:
+def test_indexes_that_were_interrupted_are_made_again(old_ticket: Ticket) -> None:
     migrate("0008_search_text")
-    message = ticket(grant, "About", customer_message("Größe")).pk
+    TicketMessage.objects.create(
+        organization_id=old_ticket.organization_id,
+        ticket=old_ticket,
+        position=1,
+        author_kind=AuthorKind.CUSTOMER,
+        text="Größe",
+    )
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE INDEX workspace_tkt_unfilled ON workspace_ticketmessage (id)"
@@ -87,4 +98,22 @@ def test_indexes_that_were_interrupted_are_made_again(grant: Grant) -> None:
         )
     migrate(LAST)
     assert read_indexes() == VALID
-    assert TicketMessage.objects.get(ticket=message).search_text is not None
+    assert TicketMessage.objects.get(ticket=old_ticket).search_text is not None
+
+
+@pytest.mark.usefixtures("earlier")
+def test_an_index_of_passages_that_was_interrupted_is_made_again() -> None:
+    migrate("0020_knowledge_words")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE INDEX workspace_chunk_unfilled ON workspace_knowledgechunk (id)"
+            "; CREATE INDEX workspace_knowledgechunk_search ON workspace_knowledgechunk (id)"
+        )
+    migrate("0021_knowledge_word_indexes")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT indexdef FROM pg_indexes WHERE tablename = 'workspace_knowledgechunk'"
+        )
+        made = " ".join(definition for (definition,) in cursor.fetchall())
+    assert "gin (search_words)" in made
+    assert "WHERE (search_text IS NULL)" in made

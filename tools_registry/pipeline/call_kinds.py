@@ -17,7 +17,7 @@ from jsonschema_rs import ValidationErrorKind as ErrorKind
 from foundation.calendar_days import missing_day_message
 from foundation.db.storable import has_unstorable_text
 from foundation.json_text import dumps, dumps_indented
-from foundation.text.values import find_nearest_values, find_same_values
+from foundation.text.values import find_nearest_values, find_other_word, find_same_values
 from mcp_protocol.errors import quote_text
 from tools_registry.api import (
     Arguments,
@@ -153,6 +153,8 @@ def _read_choices(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, Any
 
 
 def _read_choice(choices: Sequence[Any], value: Any) -> Any:
+    if choices and isinstance(value, list) and len(value) == 1:
+        return _read_choice(choices, value[0])
     if not isinstance(value, str) or value in choices:
         return value
     same = find_same_values(value, [one for one in choices if isinstance(one, str)])
@@ -224,14 +226,21 @@ def _message(schema: Schema, problem: Any) -> str:
 
 def _name_choices(problem: Any) -> str:
     """What is wrong with a value that is none of some texts, with all of them or the nearest."""
-    if not isinstance(problem.kind, ErrorKind.Enum) or not isinstance(problem.instance, str):
+    if not isinstance(problem.kind, ErrorKind.Enum):
         return ""
     choices = [one for one in problem.kind.options if isinstance(one, str)]
-    if not choices:
+    value = problem.instance
+    is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if not choices or not (is_list or isinstance(value, str)):
         return ""
-    shown = find_nearest_values(problem.instance, choices)
+    parts = value if is_list else value.split(",")
+    shown = find_nearest_values(parts[0] if parts else "", choices)
     among = " (the nearest)" if len(shown) < len(choices) else ""
-    return f"{dumps(problem.instance).decode()} is not one of {', '.join(shown)}{among}"
+    reason = f"{dumps(value).decode()} is not one of {', '.join(shown)}{among}"
+    if len(parts) > 1:
+        return f"{reason}. Send one value"
+    other = find_other_word(value, choices) if not is_list else ""
+    return f"{reason}. Use {other}" if other else reason
 
 
 def _missing_day(problem: Any) -> str:

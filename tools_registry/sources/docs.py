@@ -23,6 +23,7 @@ TOOLSET: Final = Toolset(scope="docs:read", title="Documentation")
 MAX_HITS: Final = 25
 USUAL_HITS: Final = 5
 MAX_QUERY_LENGTH: Final = 1_000
+MAX_WORDS: Final = 10
 
 TEXT: Final = {"type": "string"}
 HIT: Final = {
@@ -41,6 +42,7 @@ HITS: Final = {
             "type": "array",
             "items": {"type": "object", "properties": HIT, "required": list(HIT)},
         },
+        "hints": {"type": "array", "items": TEXT},
     },
     "required": ["query", "results"],
 }
@@ -68,10 +70,11 @@ def search_docs(context: ToolContext, query: str, page_size: float | None = None
     if len(query) > MAX_QUERY_LENGTH:
         why = f"must have at most {MAX_QUERY_LENGTH} characters"
         raise ValidationFailure("The query is too long.", field="query", reason=why)
-    hits = search.search(query, USUAL_HITS if page_size is None else _page_size(page_size))
+    found = search.answer(query, USUAL_HITS if page_size is None else _page_size(page_size))
     return Facts(
         {
             "query": query,
+            "hints": _hints(found),
             "results": [
                 {
                     "page": hit.page,
@@ -81,7 +84,7 @@ def search_docs(context: ToolContext, query: str, page_size: float | None = None
                     "score": hit.score,
                     "url": _url(context, hit.page, hit.anchor),
                 }
-                for hit in hits
+                for hit in found.hits
             ],
         }
     )
@@ -104,6 +107,15 @@ def read_doc(
         raise NotFound(f"Page {page[:100]!r} does not exist. Use search_docs to find a page.")
     url = _url(context, found.slug, "")
     return Facts({"page": found.slug, "title": found.title, "url": url, "text": found.text})
+
+
+def _hints(found: search.DocumentationAnswer) -> list[str]:
+    hints = []
+    if not found.fits:
+        hints.append("Nothing in the documentation fits: no section has half of the question.")
+    if found.missing:
+        hints.append(f"No section has: {', '.join(found.missing[:MAX_WORDS])}.")
+    return hints
 
 
 def _pages(_context: ToolContext) -> list[ListedResource]:

@@ -115,6 +115,16 @@ class ScopedAdmin(ScopedRows, ComparedAdmin, DeclaredLookupsAdmin):
         rows: QuerySet[Any] = QuerySet(self.model).filter(pk=obj.pk)
         return reach.limit(rows, self.organization_lookup).exists()
 
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Selects the organization of a new row where there is only one."""
+        initial: dict[str, Any] = super().get_changeform_initial_data(request)
+        reach = self.reach(request, "add")
+        for field in self.opts.fields:
+            if field.related_model is Organization and field.name not in initial:
+                own = list(offered_rows(Organization, reach)[:2])
+                initial |= {field.name: own[0].pk} if len(own) == 1 else {}
+        return initial
+
     def get_list_filter(self, request: HttpRequest) -> Any:
         return [self._scoped_filter(one) for one in super().get_list_filter(request)]
 

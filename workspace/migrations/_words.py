@@ -20,6 +20,10 @@ MESSAGES = {
     "workspace_conversationmessage": ("text",),
 }
 LEADS = {"workspace_lead": ("name", "email", "fields")}
+TICKETS = {"workspace_ticket": ("subject",)}
+PASSAGES = {"workspace_knowledgechunk": ("title", "heading", "text")}
+# The tables whose words have an index.
+INDEXED = (*MESSAGES, *PASSAGES)
 # Without places, of which a tsvector has 256 for each word, up to 16,383: phrases are looked for in
 # `search_text`. What is between words that are not adjacent is no word of an index or query.
 END = "\u00a7"
@@ -113,7 +117,36 @@ def create_word_indexes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor
     is_sqlite = schema_editor.connection.vendor == "sqlite"
     if not is_sqlite:
         schema_editor.execute(POSTGRESQL_FUNCTION.format(end=END))
-    for table, columns in {**MESSAGES, **LEADS}.items():
+    _create_triggers(schema_editor, {**MESSAGES, **LEADS})
+
+
+def create_ticket_trigger(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    _create_triggers(schema_editor, TICKETS)
+
+
+def create_passage_index(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Creates the index of the words of passages. Their words outlive no change of the texts."""
+    _create_triggers(schema_editor, PASSAGES)
+
+
+def drop_passage_index(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    limit_waits(apps, schema_editor)
+    _drop_triggers(schema_editor, PASSAGES)
+
+
+def index_passage_words(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    _create_indexes(schema_editor, PASSAGES)
+
+
+def drop_passage_words(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    _drop_indexes(schema_editor, PASSAGES)
+
+
+def _create_triggers(
+    schema_editor: BaseDatabaseSchemaEditor, tables: dict[str, tuple[str, ...]]
+) -> None:
+    is_sqlite = schema_editor.connection.vendor == "sqlite"
+    for table, columns in tables.items():
         names = {
             "table": table,
             "columns": ", ".join(columns),
@@ -122,29 +155,54 @@ def create_word_indexes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor
             "changed": " OR ".join(f"old.{column} IS NOT new.{column}" for column in columns),
         }
         statements = SQLITE_RESET if is_sqlite else (POSTGRESQL_RESET,)
-        if table in MESSAGES:
+        if table in INDEXED:
             statements += SQLITE_INDEX if is_sqlite else (POSTGRESQL_WORDS,)
         for statement in statements:
             schema_editor.execute(statement.format(**names))
 
 
 def index_search_words(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    _create_indexes(schema_editor, MESSAGES)
+
+
+def drop_indexes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    _drop_indexes(schema_editor, MESSAGES)
+
+
+def _create_indexes(
+    schema_editor: BaseDatabaseSchemaEditor, tables: dict[str, tuple[str, ...]]
+) -> None:
     if schema_editor.connection.vendor != "sqlite":
-        for table in MESSAGES:
+        for table in tables:
             schema_editor.execute(DROP_INDEX.format(table=table))
             schema_editor.execute(CREATE_INDEX.format(table=table))
 
 
-def drop_indexes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+def _drop_indexes(
+    schema_editor: BaseDatabaseSchemaEditor, tables: dict[str, tuple[str, ...]]
+) -> None:
     if schema_editor.connection.vendor != "sqlite":
-        for table in MESSAGES:
+        for table in tables:
             schema_editor.execute(DROP_INDEX.format(table=table))
 
 
 def drop_word_indexes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     limit_waits(apps, schema_editor)
-    for table in (*MESSAGES, *LEADS):
-        is_indexed = table in MESSAGES
+    _drop_triggers(schema_editor, {**MESSAGES, **LEADS})
+    if schema_editor.connection.vendor != "sqlite":
+        schema_editor.execute("DROP FUNCTION workspace_search_words(text)")
+
+
+def drop_ticket_trigger(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    limit_waits(apps, schema_editor)
+    _drop_triggers(schema_editor, TICKETS)
+
+
+def _drop_triggers(
+    schema_editor: BaseDatabaseSchemaEditor, tables: dict[str, tuple[str, ...]]
+) -> None:
+    for table in tables:
+        is_indexed = table in INDEXED
         if schema_editor.connection.vendor == "sqlite":
             events = ("insert", "delete", "update") if is_indexed else ()
             for event in ("reset", *events):
@@ -156,5 +214,3 @@ def drop_word_indexes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) 
         if is_indexed:
             schema_editor.execute(f"DROP FUNCTION {table}_set_search_words() CASCADE")
             schema_editor.execute(f"ALTER TABLE {table} DROP COLUMN search_words")
-    if schema_editor.connection.vendor != "sqlite":
-        schema_editor.execute("DROP FUNCTION workspace_search_words(text)")

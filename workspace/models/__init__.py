@@ -2,6 +2,7 @@
 
 from workspace.models.activity import (
     Event,
+    KpiChange,
     KpiSnapshot,
 )
 from workspace.models.columns import (
@@ -39,6 +40,13 @@ from workspace.models.imports import (
     ImportMapping,
     ImportStatus,
 )
+from workspace.models.joins import (
+    AliasKind,
+    CustomerAlias,
+    Join,
+    JoinOrigin,
+    JoinRule,
+)
 from workspace.models.knowledge import (
     KnowledgeChunk,
     KnowledgeIndex,
@@ -72,6 +80,7 @@ from workspace.models.people import (
     row_key,
 )
 from workspace.models.privacy import (
+    ErasedName,
     Erasure,
 )
 from workspace.models.support import (
@@ -91,14 +100,17 @@ __all__ = [
     "Account",
     "Agent",
     "AgentKind",
+    "AliasKind",
     "AuthorKind",
     "Company",
     "Conversation",
     "ConversationMessage",
     "ConversationOutcome",
     "Customer",
+    "CustomerAlias",
     "DataImport",
     "DemoSeed",
+    "ErasedName",
     "Erasure",
     "Event",
     "FeatureFlag",
@@ -107,10 +119,14 @@ __all__ = [
     "ImportKind",
     "ImportMapping",
     "ImportStatus",
+    "Join",
+    "JoinOrigin",
+    "JoinRule",
     "KnowledgeChunk",
     "KnowledgeIndex",
     "KnowledgePage",
     "KnowledgeSource",
+    "KpiChange",
     "KpiSnapshot",
     "Lead",
     "LeadStatus",

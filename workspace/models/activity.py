@@ -1,4 +1,4 @@
-"""Product events, and the daily values of key figures."""
+"""Product events, the daily values of key figures, and what has changed since they were written."""
 
 from django.db import models
 from django.utils import timezone
@@ -52,6 +52,12 @@ class Event(models.Model):
                 name="workspace_event_session",
                 condition=~models.Q(session_id=""),
             ),
+            # Events of visitors that may become those of a customer.
+            models.Index(
+                fields=("organization", "session_id", "-at"),
+                name="workspace_event_visitor",
+                condition=models.Q(customer=None) & ~models.Q(session_id=""),
+            ),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -66,16 +72,19 @@ class Event(models.Model):
 
 
 class KpiSnapshot(models.Model):
-    """The value of a key figure on one day of the organization's time zone.
+    """The value of a key figure on one day of a time zone, as `customers.kpis` computed it.
 
-    `customers.kpis` has the list of figures and computes them; NULL means there was nothing to
-    compute it from, for example no resolved ticket on that day.
+    NULL means there was nothing to compute it from, for example no resolved ticket on that day. A
+    snapshot of another zone than the organization's is not used, nor is one without `taken_at`, as
+    earlier versions wrote them. `taken_at` is before the first row was read.
     """
 
     organization = models.ForeignKey(Organization, models.CASCADE, related_name="+", db_index=False)
     day = models.DateField(_("day"))
     metric = models.CharField(_("metric"), max_length=40)
     value = models.FloatField(_("value"), null=True)
+    time_zone = models.CharField(_("time zone"), max_length=64, default="", db_default="")
+    taken_at = models.DateTimeField(_("taken"), null=True)
 
     class Meta:
         verbose_name = _("key figure")
@@ -88,3 +97,30 @@ class KpiSnapshot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric} {self.day}"
+
+
+class KpiChange(models.Model):
+    """An hour of which rows that figures count were added, changed or deleted later.
+
+    Triggers of the database write it, for rows older than `CHANGES_NOTED_AFTER`, in the transaction
+    of the change: every write is noted, also one that names no model. Until `customers.kpis` has
+    written the snapshots of that time again, it counts the rows.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    # The rows of an organization that is deleted are noted too, after it.
+    organization = models.ForeignKey(
+        Organization, models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    kind = models.CharField(max_length=20)
+    hour = models.DateTimeField()
+
+    class Meta:
+        verbose_name = _("change of past days")
+        verbose_name_plural = _("changes of past days")
+        indexes = [
+            models.Index(fields=("organization", "kind", "hour"), name="workspace_kpi_change"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.hour}"

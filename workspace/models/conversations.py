@@ -107,6 +107,7 @@ class Conversation(models.Model):
             models.Index(
                 fields=("organization", "agent", "outcome", "mood"), name="workspace_conv_by_kind"
             ),
+            models.Index(fields=("organization", "score", "id"), name="workspace_conv_score"),
             models.Index(fields=("customer", "-started_at", "id"), name="workspace_conv_customer"),
             models.Index(fields=("company", "-started_at", "id"), name="workspace_conv_company"),
             models.Index(

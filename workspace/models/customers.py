@@ -92,7 +92,8 @@ class Customer(Account):
 
     `id` cannot be guessed. `external_id` is the customer's id in the organization's own app. Two
     customers may have one `email`. Rows are written by `customers.customers` only, which sets
-    `email_key` and `name_key` for lookups. `context` holds entries `{label, type, value}` by key.
+    `email_key` and `name_key` for lookups. `email_claimed_at` is set if a page has claimed the
+    address, and no server has said it since. `context` holds entries `{label, type, value}` by key.
     `erased_at` is set while the rows of an erased customer are removed: the customer is empty then,
     and nobody reads it.
     """
@@ -114,6 +115,7 @@ class Customer(Account):
     )
     email = models.EmailField(_("email address"), blank=True)
     email_key = models.CharField(max_length=254, blank=True, editable=False)
+    email_claimed_at = models.DateTimeField(null=True, editable=False)
     name = models.CharField(_("name"), max_length=200, blank=True)
     name_key = models.CharField(max_length=200, blank=True, editable=False)
     company = models.ForeignKey(
@@ -147,16 +149,19 @@ class Customer(Account):
             models.Index(fields=("organization", "-signed_up_at", "id"), name="workspace_cust_new"),
             models.Index(fields=("organization", "-mrr", "id"), name="workspace_cust_mrr"),
             models.Index(fields=("organization", "churned_at"), name="workspace_cust_churned"),
-            models.Index(F("organization"), STARTED, name="workspace_cust_started"),
-            # For counting by one column. An index of few different values is small.
             models.Index(
-                fields=("organization", "plan"),
-                name="workspace_cust_by_plan",
+                fields=("organization", "renewal_date", "id"), name="workspace_cust_renewals"
+            ),
+            models.Index(F("organization"), STARTED, name="workspace_cust_started"),
+            # For counting current customers by one column, without reading the rows.
+            models.Index(
+                fields=("organization", "plan", "lifecycle"),
+                name="workspace_cust_plans",
                 condition=models.Q(erased_at=None),
             ),
             models.Index(
-                fields=("organization", "company"),
-                name="workspace_cust_by_company",
+                fields=("organization", "company", "lifecycle"),
+                name="workspace_cust_companies",
                 condition=models.Q(erased_at=None),
             ),
             # For the few of all customers that a list is filtered by.

@@ -8,6 +8,31 @@ from foundation.ids import uuid7
 from workspace.models.people import Organization
 
 
+class ErasedNameKind(models.TextChoices):
+    USER_ID = "user_id", _("user id")
+    EMAIL = "email", _("email address")
+
+
+class ErasedName(models.Model):
+    """The keyed hash of an id or address of an erased person. `customers.privacy.suppression`."""
+
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=10, choices=ErasedNameKind.choices)
+    digest = models.CharField(max_length=64)
+    until = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=("organization", "digest"), name="workspace_one_erased_name"
+            ),
+        ]
+        indexes = [models.Index(fields=("until",), name="workspace_erased_until")]
+
+    def __str__(self) -> str:
+        return self.digest
+
+
 class Erasure(models.Model):
     """The erasure of a customer. `customers.privacy.erasure` writes it.
 

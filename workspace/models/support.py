@@ -50,8 +50,11 @@ class Ticket(models.Model):
     """A request of a customer, worked on until it is resolved. `customers.tickets` writes it.
 
     `external_id` is the ticket's id in the system that it was imported from, or empty.
-    `company` is the customer's when the ticket was made. The `last_...` columns and `messages` (the
-    number of them) repeat what the newest message says, so that lists need no join.
+    `search_text` has the words of the subject, by which a ticket without messages is found.
+    `company` is the customer's when the ticket was made. `email_key` is the address that the author
+    gave, in lower case; None has yet to be filled. `email_proven_at` is set if a server said it.
+    The `last_...` columns and `messages` (the number of them) repeat what the newest message says,
+    so that lists need no join.
     """
 
     id = models.CharField(
@@ -62,6 +65,7 @@ class Ticket(models.Model):
         _("external id"), max_length=200, default="", db_default="", blank=True
     )
     subject = models.CharField(_("subject"), max_length=MAX_SUBJECT)
+    search_text = SearchTextField(sources=("subject",))
     status = models.CharField(
         _("status"), max_length=20, choices=TicketStatus.choices, default=TicketStatus.OPEN
     )
@@ -83,6 +87,8 @@ class Ticket(models.Model):
     conversation = models.ForeignKey(
         Conversation, models.SET_NULL, related_name="tickets", null=True, blank=True
     )
+    email_key = models.CharField(max_length=254, null=True, editable=False)  # noqa: DJ001  None is unknown
+    email_proven_at = models.DateTimeField(null=True, editable=False)
     metadata = models.JSONField(_("metadata"), default=dict, blank=True)
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
     updated_at = models.DateTimeField(_("changed"), default=timezone.now, editable=False)
@@ -122,6 +128,16 @@ class Ticket(models.Model):
             ),
             models.Index(fields=("customer", "-created_at", "id"), name="workspace_tkt_customer"),
             models.Index(fields=("company", "-created_at", "id"), name="workspace_tkt_company"),
+            # Tickets that may become those of the customer with the address.
+            models.Index(
+                fields=("organization", "email_key"),
+                name="workspace_tkt_email",
+                condition=models.Q(customer=None) & ~models.Q(email_key=""),
+            ),
+            # The rows that have yet to be filled.
+            models.Index(
+                fields=("id",), name="workspace_tkt_unkeyed", condition=models.Q(email_key=None)
+            ),
             # As the data tools compare a text in upper or lower case.
             models.Index(
                 F("organization"),
@@ -129,6 +145,18 @@ class Ticket(models.Model):
                 F("created_at").desc(),
                 F("id"),
                 name="workspace_tkt_category",
+            ),
+            # The tickets whose subject is in no message.
+            models.Index(
+                fields=("organization",),
+                name="workspace_tkt_no_message",
+                condition=models.Q(message_count=0),
+            ),
+            # The rows that have yet to be filled.
+            models.Index(
+                fields=("id",),
+                name="workspace_tkt_subject_unfilled",
+                condition=models.Q(search_text=None),
             ),
         ]
         constraints = [

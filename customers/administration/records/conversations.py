@@ -20,7 +20,7 @@ from customers.administration.records.filters import (
 from customers.administration.records.lists import FoundRecords, RecordPages
 from customers.administration.records.pages import RecordPage
 from workspace.administration.facts import Fact, drop_empty_facts, fact_of, link_to
-from workspace.models import Conversation, ConversationMessage, Feedback, Ticket
+from workspace.models import Conversation, Feedback, Ticket
 
 
 class ConversationAdmin(RecordPages):
@@ -45,7 +45,7 @@ class ConversationAdmin(RecordPages):
         of_session = rows.filter(session_id=term)
         if of_session.exists():
             return FoundRecords(of_session)
-        return search.find_by_words(rows, ConversationMessage, "conversation", organization, term)
+        return search.find_conversations(rows, organization, term)
 
     def page(self, request: HttpRequest, row: Conversation) -> RecordPage:
         ratings = row.feedback.all() if pages.may_view(request, Feedback, row) else None

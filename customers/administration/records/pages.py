@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from customers.administration.records.threads import Thread
+from customers.identification.currencies import count_digits
 from foundation import admin_urls
 from workspace.administration.facts import Fact, badge, page_of
 from workspace.administration.scoped import ScopedAdmin
@@ -93,7 +94,8 @@ def values(*columns: tuple[Any, Any]) -> list[tuple[Any, str]]:
 
 def amount(value: Any, row: Any) -> str:
     """An amount with the currency of the row's organization."""
-    return "" if value is None else f"{value:,.2f} {row.organization.currency}"
+    currency = row.organization.currency
+    return "" if value is None else f"{value:,.{count_digits(currency)}f} {currency}"
 
 
 def status_badge(ticket: Ticket) -> SafeString | str:

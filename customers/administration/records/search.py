@@ -4,19 +4,21 @@ Names and addresses are looked for in an index that holds them, which is a tenth
 table, and messages in the full-text index.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from customers import words
 from customers.administration.records.lists import FEW, MAX_COUNTED, FoundRecords
 from customers.lookup_keys import email_key, has_external_id
-from foundation.text.words import parse_query
-from workspace.models import Company, ConversationMessage, Customer, TicketMessage
+from foundation.text.words import WordQuery, parse_query
+from workspace.models import Company, ConversationMessage, Customer, Ticket, TicketMessage
+
+M = TypeVar("M", bound=Model)
 
 # Of the names or addresses that contain a term, so many are looked up.
 MAX_NAMES: Final = 500
@@ -49,23 +51,43 @@ def find_by_names(
     return FoundRecords(rows.filter(found), max_counted)
 
 
-def find_by_words(
+def find_conversations(rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
+    """Returns the rows that have a message with every word, or whose customer has this address."""
+    said = _filter_organization(ConversationMessage, organization)
+    return _find_by_words(
+        rows, organization, term, lambda found: words.having(said, found, "conversation")
+    )
+
+
+def find_tickets(rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
+    """As `find_conversations`, also by words of the subject and by external id."""
+    said = _filter_organization(TicketMessage, organization)
+    tickets = _filter_organization(Ticket, organization)
+    return _find_by_words(
+        rows,
+        organization,
+        term,
+        lambda found: words.build_ticket_condition(tickets, said, found, term),
+    )
+
+
+def _filter_organization(model: type[M], organization: UUID | None) -> QuerySet[M]:
+    rows: QuerySet[M] = QuerySet(model)
+    return rows if organization is None else rows.filter(organization=organization)
+
+
+def _find_by_words(
     rows: QuerySet[Any],
-    messages: type[TicketMessage | ConversationMessage],
-    parent: str,
     organization: UUID | None,
     term: str,
+    having: Callable[[WordQuery], tuple[Q, int | None]],
 ) -> FoundRecords:
-    """Returns the rows that have a message with every word, or whose customer has this address."""
     if "@" in term and " " not in term:
         return FoundRecords(rows.filter(has_customer_email(term, organization)))
     found = parse_query(term)
     if not found:
         return FoundRecords(rows.none())
-    said: QuerySet[Any] = QuerySet(messages)
-    if organization is not None:
-        said = said.filter(organization=organization)
-    condition, max_counted = words.having(said, found, parent)
+    condition, max_counted = having(found)
     kept = rows.filter(condition)
     return FoundRecords(kept) if max_counted is None else FoundRecords(kept, max_counted)
 

@@ -21,7 +21,7 @@ from customers.administration.records.filters import (
 from customers.administration.records.lists import FoundRecords, RecordPages
 from customers.administration.records.pages import RecordPage
 from workspace.administration.facts import Fact, drop_empty_facts, fact_of
-from workspace.models import Ticket, TicketMessage
+from workspace.models import Ticket
 
 
 class TicketAdmin(RecordPages):
@@ -39,10 +39,10 @@ class TicketAdmin(RecordPages):
     sortable_by = ("created_at", "updated_at")
     ordering = ("-created_at", "id")
     search_fields = ("subject",)
-    search_help_text = _("Words of the messages, a ticket id or a customer's email address.")
+    search_help_text = _("Words of subject and messages, an id or a customer's email address.")
 
     def find(self, rows: QuerySet[Any], organization: UUID | None, term: str) -> FoundRecords:
-        return search.find_by_words(rows, TicketMessage, "ticket", organization, term)
+        return search.find_tickets(rows, organization, term)
 
     def page(self, request: HttpRequest, row: Ticket) -> RecordPage:
         return RecordPage(
@@ -71,4 +71,5 @@ def _facts(row: Ticket) -> Iterator[Fact]:
     yield Fact(_("Resolved"), row.resolved_at)
     yield Fact(_("Changed"), row.updated_at)
     yield Fact(_("Organization"), str(row.organization))
+    yield Fact(_("External id"), row.external_id)
     yield Fact(_("Ticket id"), row.pk)

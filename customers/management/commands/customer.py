@@ -1,11 +1,13 @@
 """manage.py customer: erase or export one customer of an organization."""
 
 import getpass
+import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.serializers.json import DjangoJSONEncoder
 
-from customers.privacy import erasure, export, subject
+from customers.privacy import erasure, export, subject, suppression
 from customers.privacy.erasure import PrivacyActor
 from customers.privacy.ports import TryLater
 from customers.privacy.subject import AmbiguousCustomer, UnknownCustomer
@@ -23,9 +25,12 @@ class Command(BaseCommand):
         erase = verbs.add_parser("erase", help="erase the customer for good")
         erase.add_argument("--yes", action="store_true", help="erase without a question")
         export_verb = verbs.add_parser("export", help="print what is stored about the customer")
-        for verb in (erase, export_verb):
+        refused = verbs.add_parser("refused", help="print what is kept of erased people: hashes")
+        for verb in (erase, export_verb, refused):
             verb.add_argument("--organization", required=True, help="short name")
+        for verb in (erase, export_verb):
             verb.add_argument("customer", help="id, external id or email address")
+        refused.add_argument("customer", nargs="?", help="external id or email address")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         organization = _get_organization(options["organization"])
@@ -33,6 +38,12 @@ class Command(BaseCommand):
             customer = _find_customer(organization, options["customer"])
             for part in export.document(customer, _actor()):
                 self.stdout.write(part, ending="")
+            return
+        if options["verb"] == "refused":
+            named = [options["customer"]] if options["customer"] else []
+            names = suppression.make_names(named, named)
+            for row in suppression.export_rows(organization.pk, names):
+                self.stdout.write(json.dumps(row, cls=DjangoJSONEncoder))
             return
         begun = subject.find_erasure(organization.pk, options["customer"])
         if begun is not None and begun.finished_at is not None:
@@ -62,6 +73,10 @@ class Command(BaseCommand):
             self.stdout.write(f"  {name}: {many:,}")
         for name, many in erasure.preview_left(whom).items():
             self.stdout.write(f"  {name}: {many:,} that name the customer, left as they are")
+        for name, many in erasure.preview_not_found(whom).items():
+            self.stdout.write(
+                f"  {name}: {many:,} with the full name or external id, not looked for"
+            )
 
     def _finish(self, begun: Erasure) -> None:
         try:

@@ -21,8 +21,8 @@ def _day(text: str) -> date:
 
 class Command(BaseCommand):
     help = (
-        "Compute the key figures of days in the past, and store them. Run it after rows with older "
-        "times were imported, and after an organization's time zone was changed."
+        "Compute the key figures of days in the past, and store them. The worker stores those of "
+        "days since it runs: this is for the days before, as after an import of older rows."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,4 +1,4 @@
-"""Sites are read in turns, and what fails for the moment keeps its passages."""
+"""Sites are read in turns; each page has a state, and what fails for the moment keeps its text."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,13 +8,14 @@ import pytest
 
 import knowledge
 from customers import tasks
-from knowledge import fetching, site_reading
+from knowledge import fetching, page_reading
 from retrieval.documents import process
 from retrieval.documents.readers import read
 from tests.drivers import grants
 from tests.drivers.fake_vendors import site
 from tests.drivers.fake_vendors.site import Site, sending
 from tests.drivers.grants import Grant
+from tests.drivers.web_site import WebSite
 from workspace import document_claims
 from workspace.models import KnowledgeChunk, KnowledgePage, KnowledgeSource, SourceStatus
 
@@ -29,7 +30,7 @@ def _read_here() -> Iterator[None]:
     """Documents are read in this process, which is faster."""
 
     def read_here(documents: Any) -> Any:
-        return [read(kind, content) for kind, content in documents]
+        return [read(*document) for document in documents]
 
     with patch.object(process, "read_all", read_here):
         yield
@@ -45,7 +46,7 @@ def queued_tasks() -> Iterator[list[tuple[str, str]]]:
 
 @pytest.fixture
 def web(settings: Any) -> Iterator[Site]:
-    with site.serving(Site()) as serving:
+    with site.serving(WebSite()) as serving:
         settings.HALO_KNOWLEDGE_PRIVATE_HOSTS = frozenset({serving.url.removeprefix("http://")})
         yield serving
 
@@ -98,7 +99,8 @@ def test_pages_that_fail_for_the_moment_keep_their_passages_and_are_counted(
     )
     first = KnowledgeChunk.objects.filter(source=source).earliest("position")
     assert first.title == "changed"
-    assert not KnowledgePage.objects.exists()
+    states = KnowledgePage.objects.order_by("position").values_list("state", flat=True)
+    assert [*states] == ["read", *["kept"] * 9]
 
 
 @pytest.mark.usefixtures("queued_tasks")
@@ -132,13 +134,13 @@ def test_a_site_of_which_no_page_can_be_read_stays_as_it_was(grant: Grant, web: 
     knowledge.request_index(source)
     index(source)
     assert (source.status, known_pages(source)) == (SourceStatus.FAILED, {"a", "b"})
-    assert not KnowledgePage.objects.exists()
+    assert {page.state for page in KnowledgePage.objects.all()} == {"kept"}
 
 
 def test_a_site_is_read_in_turns_between_which_others_have_the_thread(
     grant: Grant, web: Site, queued_tasks: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(site_reading, "TURN_PAGES", 2)
+    monkeypatch.setattr(page_reading, "TURN_PAGES", 2)
     names = [f"p{number}" for number in range(5)]
     script(web, {name: page(name) for name in names})
     source, other = add(grant, web), grants.make_grant().organization
@@ -154,12 +156,12 @@ def test_a_site_is_read_in_turns_between_which_others_have_the_thread(
 def test_a_site_goes_on_with_another_worker_where_the_first_one_ended(
     grant: Grant, web: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(site_reading, "TURN_PAGES", 1)
+    monkeypatch.setattr(page_reading, "TURN_PAGES", 1)
     script(web, {name: page(name) for name in ("a", "b")})
     source = index(add(grant, web))
     with monkeypatch.context() as patched:
 
-        def end_process(_url: str) -> Any:
+        def end_process(*_given: Any) -> Any:
             raise SystemExit
 
         patched.setattr(fetching, "page", end_process)
@@ -175,8 +177,8 @@ def test_a_site_goes_on_with_another_worker_where_the_first_one_ended(
 def test_a_site_with_more_bytes_than_are_read_says_which_pages_were_left_out(
     grant: Grant, web: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(site_reading, "TURN_PAGES", 1)
-    monkeypatch.setattr(site_reading, "MAX_TOTAL_BYTES", 1)
+    monkeypatch.setattr(page_reading, "TURN_PAGES", 1)
+    monkeypatch.setattr(page_reading, "MAX_TOTAL_BYTES", 1)
     script(web, {name: page(name) for name in ("a", "b", "c")})
     source = index(add(grant, web))
     index(source)
