@@ -131,7 +131,7 @@ def clean_query(text: str) -> str:
 
 def passages(question: str) -> Sequence[PassageExcerpt]:
     """Returns the search results, best first."""
-    return [_passage(hit) for hit in search.search(question, limit=MAX_PASSAGES)]
+    return [_passage(hit) for hit in search.answer(question, limit=MAX_PASSAGES).hits]
 
 
 def _passage(hit: search.DocumentationHit) -> PassageExcerpt:

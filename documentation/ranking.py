@@ -75,24 +75,27 @@ def terms_of(query: DocumentationQuery, begun: Sequence[str]) -> list[SearchTerm
     return [*words, *([longer] if begun else []), *pairs]
 
 
-def find_best_share(
+def weigh_question(
     words: Sequence[str], terms: Sequence[SearchTerm], matches: Sequence[TermMatch]
-) -> float:
+) -> tuple[float, tuple[str, ...]]:
     """Returns how much of a question the section has that has the most of it, from 0 to 1.
 
-    A word that no section has weighs as much as one that a single section has.
+    And the words that no section has. Such a word weighs as much as one that a single section has.
     """
-    having: dict[str, set[int]] = {word: set() for word in words}
+    having: dict[str, set[int]] = defaultdict(set)
+    every: set[int] = set()
     for match in matches:
-        if terms[match.term].word in having:
-            having[terms[match.term].word].add(match.section)
-    every = len({match.section for match in matches})
-    weights = {word: log(1 + every / max(len(ids), 1)) for word, ids in having.items()}
+        every.add(match.section)
+        having[terms[match.term].word].add(match.section)
     shares: dict[int, float] = defaultdict(float)
-    for word, ids in having.items():
-        for section in ids:
-            shares[section] += weights[word]
-    return max(shares.values(), default=0) / (sum(weights.values()) or 1.0)
+    total = 0.0
+    for word in words:
+        weight = log(1 + len(every) / max(len(having[word]), 1))
+        total += weight
+        for section in having[word]:
+            shares[section] += weight
+    missing = tuple(word for word in words if not having[word])
+    return max(shares.values(), default=0) / (total or 1.0), missing
 
 
 def rank(terms: Sequence[SearchTerm], matches: Sequence[TermMatch]) -> list[Ranked]:

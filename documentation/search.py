@@ -17,9 +17,9 @@ from documentation.ranking import (
     Ranked,
     SearchTerm,
     TermMatch,
-    find_best_share,
     rank,
     terms_of,
+    weigh_question,
 )
 from documentation.snippet import snippet
 from foundation.db.statements import Statement
@@ -100,11 +100,6 @@ class DocumentationAnswer:
     fits: bool = False
 
 
-def search(query: str, limit: int) -> list[DocumentationHit]:
-    """Returns the sections that best match a question, as `answer` does."""
-    return [*answer(query, limit).hits]
-
-
 def answer(query: str, limit: int) -> DocumentationAnswer:
     """Returns the sections that best match a question, best first, at most two of a page.
 
@@ -116,13 +111,13 @@ def answer(query: str, limit: int) -> DocumentationAnswer:
         return DocumentationAnswer()
     terms = terms_of(question, _find_completions(question.beginning))
     matches = full_text_index().matches([one.term for one in terms])
-    if missing := _find_missing(question, terms, matches):
+    share, missing = weigh_question(question.words, terms, matches)
+    if missing:
         near = _list_near(missing)
         found = full_text_index().matches([one.term for one in near]) if near else []
         matches = [*matches, *(replace(one, term=one.term + len(terms)) for one in found)]
         terms = [*terms, *near]
-        missing = _find_missing(question, terms, matches)
-    share = find_best_share(question.words, terms, matches)
+        share, missing = weigh_question(question.words, terms, matches)
     hits = _hits(rank(terms, matches)[:limit], terms)
     return DocumentationAnswer(hits, missing, fits=share >= FITS)
 
@@ -147,13 +142,6 @@ def _find_completions(beginning: str) -> list[str]:
     if not beginning:
         return []
     return [word for (word,) in BEGUN.rows(f"{beginning}%", MAX_PREFIX_MATCHES)]
-
-
-def _find_missing(
-    question: DocumentationQuery, terms: Sequence[SearchTerm], matches: Sequence[TermMatch]
-) -> tuple[str, ...]:
-    found = {terms[match.term].word for match in matches}
-    return tuple(word for word in question.words if word not in found)
 
 
 def _list_near(words: Sequence[str]) -> list[SearchTerm]:

@@ -8,8 +8,9 @@ from django.conf import settings
 from documentation import index
 from documentation.index import refresh
 from documentation.markdown import read_page
-from documentation.search import DocumentationHit, answer, pages, search
+from documentation.search import DocumentationHit, answer, pages
 from tests.docs.doc_pages import PAGES
+from tests.drivers.documentation import search
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,8 @@ from pytest_django import Settings
 from documentation import index
 from documentation.index import DocumentationMissing, RefreshCounts, refresh
 from documentation.models import DocumentationSection
-from documentation.search import pages, read, search
+from documentation.search import pages, read
+from tests.drivers.documentation import search
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from documentation.index import refresh
 from documentation.query import DocumentationQuery
 from documentation.ranking import TermMatch, rank, terms_of
-from documentation.search import search
+from tests.drivers.documentation import search
 
 CORPUS = Path(__file__).parent.parent / "fixtures" / "documentation"
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from documentation.index import refresh
-from documentation.search import DocumentationHit, pages, read, search
+from documentation.search import DocumentationHit, pages, read
+from tests.drivers.documentation import search
 
 CORPUS = Path(__file__).parent.parent / "fixtures" / "documentation"
 

@@ -71,10 +71,15 @@ def search_docs(context: ToolContext, query: str, page_size: float | None = None
         why = f"must have at most {MAX_QUERY_LENGTH} characters"
         raise ValidationFailure("The query is too long.", field="query", reason=why)
     found = search.answer(query, USUAL_HITS if page_size is None else _page_size(page_size))
+    hints = []
+    if not found.fits:
+        hints.append("Nothing in the documentation fits: no section has half of the question.")
+    if found.missing:
+        hints.append(f"No section has: {', '.join(found.missing[:MAX_WORDS])}.")
     return Facts(
         {
             "query": query,
-            "hints": _hints(found),
+            "hints": hints,
             "results": [
                 {
                     "page": hit.page,
@@ -107,15 +112,6 @@ def read_doc(
         raise NotFound(f"Page {page[:100]!r} does not exist. Use search_docs to find a page.")
     url = _url(context, found.slug, "")
     return Facts({"page": found.slug, "title": found.title, "url": url, "text": found.text})
-
-
-def _hints(found: search.DocumentationAnswer) -> list[str]:
-    hints = []
-    if not found.fits:
-        hints.append("Nothing in the documentation fits: no section has half of the question.")
-    if found.missing:
-        hints.append(f"No section has: {', '.join(found.missing[:MAX_WORDS])}.")
-    return hints
 
 
 def _pages(_context: ToolContext) -> list[ListedResource]:
