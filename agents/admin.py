@@ -97,6 +97,9 @@ class RecordedAdmin(ScopedAdmin):
 
     organization_lookup = "organization"
 
+    def event_filters(self, row: Any) -> dict[str, str]:
+        return {"subject": str(row.pk)}
+
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
         super().save_related(request, form, formsets, change)
         names = [*form.changed_data, *(one.prefix for one in formsets if one.has_changed())]

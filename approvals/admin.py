@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from approvals import decisions, masked_arguments
+from approvals import decisions, masked_arguments, outcomes
 from approvals.decisions import Decider, SelfApproval, Undecidable
 from approvals.models import ApprovalRequest, ApprovalStatus
 from approvals.surface_rules import DECIDE, find_rules
@@ -102,7 +102,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("status"), ordering="status")
     def state(self, row: ApprovalRequest) -> SafeString:
-        kind, text = BADGES[row.current_status], row.current_status.label
+        kind, text = BADGES[row.current_status], outcomes.get_label(row)
         badge = format_html('<span class="halo-badge {}">{}</span>', kind, text)
         if row.decided_by is None:
             return badge
@@ -162,6 +162,8 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             is_running = row.status == ApprovalStatus.RUNNING
             context["live"] = f"{row.status}-{row.execution_state}" if is_running else ""
             context["why_not"] = why_not
+        page = find_rules(row).page_url(row)
+        context["page_url"] = "" if page == admin_urls.row_url(row) else page
         return super().render_change_form(request, context, *rest, **more)
 
     def approve_view(self, request: HttpRequest, pk: Any) -> HttpResponse:

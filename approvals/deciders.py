@@ -3,6 +3,8 @@
 Requesters cannot approve their own request, unless the rules say so.
 """
 
+import json
+
 from django.utils.translation import gettext as _
 
 from approvals.models import ApprovalRequest
@@ -43,3 +45,10 @@ def may_approve(user: User, request: ApprovalRequest) -> bool:
     if is_own(request, user) and not deciders.may_approve_own(request):
         return False
     return deciders.may_decide(user, request)
+
+
+def decider_key(request: ApprovalRequest) -> str:
+    """Returns what is equal for requests that the same people decide."""
+    requester = request.user_id or request.authorization_id
+    place = str(request.organization_id)
+    return json.dumps([place, request.surface, requester, request.rule], sort_keys=True)

@@ -6,6 +6,7 @@ Whatever fails from there on, the row says that it was approved and by whom: the
 from the row, whether or not a message about it arrives.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID, uuid4
@@ -14,13 +15,15 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from approvals import deciders, delivery, execution, expiry, masked_arguments
+from approvals import deciders, delivery, execution, expiry, masked_arguments, requests
 from approvals.execution import NotExecuted
 from approvals.models import ApprovalRequest, ApprovalStatus
 from approvals.surface_rules import find_rules
 from audit import record
 from workspace.models import User
 
+# Of requests that wait, how many are compared with the rules for one list.
+MAX_SEARCHED: Final = 500
 SUPERSEDED: Final = "Superseded by a newer request for the same action."
 
 
@@ -61,6 +64,10 @@ class NotWaiting(Undecidable):
     message = "This request is no longer waiting for approval."
 
 
+class Obstructed(Undecidable):
+    """Somebody else has to do something first; the request keeps waiting."""
+
+
 class GateRefused(Undecidable):
     """A gate refuses the call now; the request keeps waiting."""
 
@@ -73,18 +80,41 @@ class Decider:
     address: str = field(repr=False)
 
 
+def list_decidable(user: User, wanted: Q | None = None) -> Iterator[ApprovalRequest]:
+    """Returns the requests of any kind that wait and that a person may approve, the newest first.
+
+    Of those that wait in the person's organizations, the newest MAX_SEARCHED are compared with the
+    rules, once for all that the same people decide. `wanted` is a further condition.
+    """
+    rows = ApprovalRequest.objects.filter(
+        wanted or Q(),
+        ApprovalRequest.with_current_status(ApprovalStatus.PENDING),
+        organization__in=sorted(user.active_roles),
+    )
+    known: dict[str, bool] = {}
+    # One after the other: the arguments of all of them may be large.
+    for row in rows.select_related("organization").defer("result")[:MAX_SEARCHED].iterator(20):
+        key = deciders.decider_key(row)
+        if key not in known:
+            known[key] = deciders.may_approve(user, row)
+        if known[key]:
+            yield row
+
+
 def approve(request_id: UUID, decider: Decider) -> ApprovalRequest:
     """Queues a request to be executed, or one with an unknown outcome to be tried again.
 
-    Returns it as it is then. Raises SelfApproval, NotAllowed, UnreadableRequest, NotWaiting and
-    GateRefused. A refusal by the vendor is an outcome, which the request has later. A surface that
-    is no longer mounted, a tool that has gone and a refusal that lasts raise nothing either: the
-    request fails.
+    Returns it as it is then. Raises SelfApproval, NotAllowed, UnreadableRequest, Obstructed,
+    NotWaiting and GateRefused. A refusal by the vendor is an outcome, which the request has later.
+    A surface that is no longer mounted, a tool that has gone and a refusal that lasts raise nothing
+    either: the request fails.
     """
     row = _get_settled_request(request_id)
     _require_approver(row, decider)
     if masked_arguments.mask_request(row).unreadable:
         raise UnreadableRequest
+    if obstacle := find_rules(row).find_obstacle(row):
+        raise Obstructed(obstacle)
     _claim(row, decider)
     row.refresh_from_db()
     prepared = execution.prepare(row)
@@ -118,6 +148,18 @@ def decline(request_id: UUID, decider: Decider, note: str = "") -> ApprovalReque
     return row
 
 
+def withdraw(request_id: UUID, user: User) -> ApprovalRequest:
+    """Ends a request that waits, for its requester. Raises NotAllowed and NotWaiting."""
+    row = _get_settled_request(request_id)
+    if not deciders.is_own(row, user):
+        raise NotAllowed
+    if not requests.withdraw(ApprovalRequest.objects.filter(pk=request_id)):
+        raise NotWaiting
+    row.refresh_from_db()
+    delivery.deliver(row)
+    return row
+
+
 def _get_settled_request(request_id: UUID) -> ApprovalRequest:
     """Returns the request, once it is marked if it expired or was interrupted."""
     expiry.settle(ApprovalRequest.objects.filter(pk=request_id))
@@ -133,7 +175,9 @@ def why_not_approved(row: ApprovalRequest, user: User) -> str:
     """Returns why somebody who decides a request may not approve it, empty if they may."""
     if not deciders.may_approve(user, row):
         return deciders.explain_own(row, user)
-    return UnreadableRequest.message if masked_arguments.mask_request(row).unreadable else ""
+    if masked_arguments.mask_request(row).unreadable:
+        return UnreadableRequest.message
+    return find_rules(row).find_obstacle(row)
 
 
 def _open(row: ApprovalRequest) -> Q:

@@ -5,7 +5,8 @@
 
 Whoever begins a request calls the vendor, always with the request's own idempotency key; one that
 was sent is never sent again. One that could not be sent for a reason that passes, such as too many
-calls to its API, is queued again. No transaction is open meanwhile. Each call has a thread of its
+calls to its API, is queued again; one of which nothing was sent, as when the connection was
+refused, waits for a decision again. No transaction is open meanwhile. Each call has a thread of its
 own (`foundation/concurrency/job_threads.py`), so that a slow vendor holds up nothing else.
 """
 
@@ -23,6 +24,7 @@ from django.utils import timezone
 
 from approvals import delivery, expiry, masked_arguments, requesters, stored_arguments
 from approvals.models import ApprovalRequest, ApprovalStatus, ExecutionState
+from approvals.surface_rules import find_rules
 from audit.outcomes import ActorKind
 from audit.record import Actor
 from foundation import journal, leases, queueing
@@ -33,7 +35,7 @@ from foundation.journal import NotStored
 from mcp_protocol.meta_keys import META
 from oauth.principal import Principal
 from oauth.scopes import ScopeSet
-from tools_registry.api import Blocks, NotSent, Result
+from tools_registry.api import Blocks, NotDone, NotSent, Result, UpstreamOutcomeUnknown
 from tools_registry.pipeline import calls, surfaces
 from tools_registry.pipeline.approval_port import Approval
 from tools_registry.pipeline.invocation import (
@@ -50,6 +52,7 @@ from tools_registry.pipeline.invocation import (
     RefusedCall,
     Succeeded,
 )
+from tools_registry.vendors.client import REFUSALS
 from tools_registry.vendors.slots import UpstreamBusy
 from workspace import flags, organizations
 
@@ -58,9 +61,6 @@ log = structlog.get_logger(__name__)
 TASK: Final = "approvals.execute"
 # The kind of an entry in the journal.
 OUTCOME: Final = "approvals.outcome"
-# The vendor has done nothing in these cases; 409 means that a call with the same key is running.
-# A request that is redirected with 307 or 308 is to be sent to another address (RFC 9110 15.4.8).
-REFUSALS: Final = (frozenset(range(400, 500)) | {307, 308}) - {408, 409}
 # Failures before anything is sent to the vendor: those that the call would have again, by kind or
 # class, and those that pass.
 NEVER_SENT: Final = frozenset({"validation", "not_found", "binding_rejected"})
@@ -69,6 +69,7 @@ UNMOUNTED: Final = (
     "This server no longer has the endpoint “{surface}” that the request was made through, so it "
     "cannot be executed."
 )
+UNSENT: Final = "{message} Nothing was sent. It can be approved again."
 GONE: Final = "The tool “{tool}” no longer exists, so the request cannot be executed."
 REQUESTED_WITH_GONE: Final = "The tool that made this request no longer exists."
 # Refusals that last: the call of the request can never be run again.
@@ -135,6 +136,8 @@ def prepare(row: ApprovalRequest) -> PreparedCall | NotExecuted:
     requested_with = surface.catalogue.find(row.requested_with, row.organization_id)
     if requested_with is None or row.claim is None:
         return NotExecuted(REQUESTED_WITH_GONE)
+    if problem := find_rules(row).find_obstacle(row):
+        return NotExecuted(problem)
     principal = requesters.find(row, surface)
     scope = None if principal is None else principal.scope
     # Read again: the customer may be deleted, or belong to another organization.
@@ -218,6 +221,9 @@ def _execute(queued: ApprovalRequest) -> bool:
     if _has_not_begun(outcome):
         _queue_again(row)
         return False
+    if _was_never_sent(outcome) and row.status_before == ApprovalStatus.PENDING:
+        _let_wait(row, execution, UNSENT.format(message=_message(outcome)))
+        return True
     status = _status(outcome, row.status_before)
     _end(row, {"status": status, "execution_id": str(execution), **_result(outcome)})
     return True
@@ -249,6 +255,17 @@ def _queue_again(row: ApprovalRequest) -> None:
     _own(row).update(
         execution_state=ExecutionState.QUEUED, claimed_at=timezone.now(), sent_at=row.sent_at
     )
+
+
+def _was_never_sent(outcome: Outcome) -> bool:
+    """Returns whether the other side cannot have received anything of the call."""
+    return isinstance(outcome, Failed) and isinstance(outcome.failure, NotSent)
+
+
+def _let_wait(row: ApprovalRequest, execution: UUID, problem: str) -> None:
+    """Has a request of which nothing was sent wait for a decision again."""
+    undecided = {**expiry.UNDECIDED, "problem": problem[:500], "sent_at": row.sent_at}
+    _own(row).update(execution_id=str(execution), **undecided)
 
 
 def _end(row: ApprovalRequest, columns: Mapping[str, Any]) -> None:
@@ -347,6 +364,8 @@ def _status(outcome: Outcome, before: str) -> ApprovalStatus:
         # A refusal now does not prove that the earlier attempt failed.
         return ApprovalStatus.UNKNOWN
     failure = outcome.failure
+    if isinstance(failure, UpstreamOutcomeUnknown):
+        return ApprovalStatus.UNKNOWN
     was_refused = failure.kind == "unauthorized" or failure.upstream_status in REFUSALS
-    was_never_sent = failure.kind in NEVER_SENT or isinstance(failure, NotSent)
-    return ApprovalStatus.FAILED if was_refused or was_never_sent else ApprovalStatus.UNKNOWN
+    was_not_done = failure.kind in NEVER_SENT or isinstance(failure, NotDone)
+    return ApprovalStatus.FAILED if was_refused or was_not_done else ApprovalStatus.UNKNOWN

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
+from django.utils.translation import gettext as _
+
 from approvals import requests
 from approvals.models import ApprovalRequest, ApprovalStatus
 from tools_registry.api import ToolFailure
@@ -11,7 +13,8 @@ from tools_registry.pipeline.invocation import Failed, PreparedCall, Succeeded
 
 NO_REASON: Final = "No reason was given."
 EXPIRED: Final = "The request was not decided in time."
-UNKNOWN: Final = "The outcome is unknown: the call may have been executed."
+OUTCOME_IS_UNKNOWN: Final = "The outcome is unknown"
+UNKNOWN: Final = f"{OUTCOME_IS_UNKNOWN}: the call may have been executed."
 
 
 class RequestRejected(ToolFailure):
@@ -56,6 +59,11 @@ def find_outcome(row: ApprovalRequest, kind: CallKind, more: str = "") -> Succee
     return None
 
 
+def get_label(row: ApprovalRequest) -> str:
+    """Returns the state of a request now, as people read it."""
+    return _("Withdrawn") if requests.is_withdrawn(row) else str(row.current_status.label)
+
+
 def reason(row: ApprovalRequest) -> str:
     """Returns why a request has ended without a result."""
     match row.current_status:
@@ -64,5 +72,7 @@ def reason(row: ApprovalRequest) -> str:
         case ApprovalStatus.EXPIRED:
             return EXPIRED
         case ApprovalStatus.UNKNOWN:
-            return " ".join(filter(None, (row.problem, UNKNOWN)))
+            # The problem may say so itself, with what to look for.
+            is_explained = OUTCOME_IS_UNKNOWN in row.problem
+            return row.problem if is_explained else " ".join(filter(None, (row.problem, UNKNOWN)))
     return row.problem

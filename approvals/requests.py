@@ -191,15 +191,15 @@ def connection_requests(requester: Principal, surface: str) -> QuerySet[Approval
 def withdraw(rows: QuerySet[ApprovalRequest]) -> int:
     """Ends those of the requests that wait for a decision; returns how many."""
     now = timezone.now()
-    return rows.filter(status=ApprovalStatus.PENDING).update(
-        status=ApprovalStatus.DECLINED, note=WITHDRAWN, decided_at=now, ended_at=now
+    return rows.filter(ApprovalRequest.with_current_status(ApprovalStatus.PENDING)).update(
+        status=ApprovalStatus.DECLINED, note=WITHDRAWN, problem="", decided_at=now, ended_at=now
     )
 
 
 def is_withdrawn(row: ApprovalRequest) -> bool:
-    """Returns whether the requester has ended the request, and not a person who decides it."""
+    """Returns whether the requester or the end of their connection has ended the request."""
     is_declined = row.status == ApprovalStatus.DECLINED and row.decided_by_id is None
-    return is_declined and row.note == WITHDRAWN
+    return is_declined and row.note in {WITHDRAWN, gate.GRANT_ENDED}
 
 
 def outcome_period(caller_key: str) -> timedelta:

@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 from django.db.models import Q
 
 from approvals.models import ApprovalRequest
+from foundation import admin_urls
 from tools_registry.pipeline import surfaces
 from tools_registry.pipeline.surfaces import SurfaceFamily
 from workspace.administration.access import ADMINS, reach
@@ -62,6 +63,10 @@ def find_schema_of_tool(request: ApprovalRequest) -> Mapping[str, Any] | None:
 ADMIN_DECIDERS: Final = AdminDeciders()
 
 
+def _find_no_obstacle(_request: ApprovalRequest) -> str:
+    return ""
+
+
 def _deliver_nothing(_request: ApprovalRequest) -> None:
     """Requesters call the tool again, which returns what has become of their request."""
 
@@ -71,6 +76,9 @@ class SurfaceRules:
     """The rules of one family of surfaces.
 
     `find_schema` returns what names the secret arguments of a request, None if its tool is gone.
+    `find_obstacle` returns what somebody else has to do before a request can be executed, such as
+    to enter a credential, empty for nothing; the request waits until then.
+    `page_url` returns the path of the page on which a request is decided.
     `deliver` tells the requester of a request that has ended, if it can, as over an open WebSocket
     (`approvals.delivery`). It runs in the background worker too, so that it has to reach the
     connections of other processes itself.
@@ -78,6 +86,8 @@ class SurfaceRules:
 
     deciders: Deciders = ADMIN_DECIDERS
     find_schema: Callable[[ApprovalRequest], Mapping[str, Any] | None] = find_schema_of_tool
+    find_obstacle: Callable[[ApprovalRequest], str] = _find_no_obstacle
+    page_url: Callable[[ApprovalRequest], str] = admin_urls.row_url
     deliver: Callable[[ApprovalRequest], None] = _deliver_nothing
 
 

@@ -1,6 +1,6 @@
 from uuid import UUID
 
-from approvals import execution, expiry
+from approvals import execution, expiry, following
 from approvals.models import ApprovalRequest
 from foundation.background import task
 
@@ -18,6 +18,12 @@ def execute(request_id: str) -> bool:
 def execute_queued() -> int:
     """Executes the approved requests that no process has begun; returns how many."""
     return execution.start_queued()
+
+
+@task(name="approvals.follow")
+def follow() -> int:
+    """Reads what became of changes that vendors finish later; returns how many have changed."""
+    return following.follow_all()
 
 
 @task(name="approvals.settle")

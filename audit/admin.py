@@ -1,24 +1,24 @@
 """The audit log in the admin, read-only."""
 
-from typing import Any, Final
+from typing import Any
 from urllib.parse import unquote_plus
 
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path
-from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from audit import call_list, call_page, list_filters, record
+from audit import call_list, call_page, event_list, event_names, list_filters, record
 from audit.call_list import EXPORTS, CallList
+from audit.event_list import EventList
 from audit.models import ActionExecution, SecurityEvent
 from foundation import peer
+from workspace.administration import row_names
 from workspace.administration.scoped import ReadOnlyAdmin
 
 
@@ -26,8 +26,8 @@ from workspace.administration.scoped import ReadOnlyAdmin
 class ActionExecutionAdmin(ReadOnlyAdmin):
     organization_lookup = "organization_id"
     list_display = (
-        *("started_at", "tool_or_method", "result", "client_name", "user_email"),
-        *("organization", "surface", "milliseconds"),
+        *("started_at", "tool_or_method", "result", "person", "client"),
+        *("organization", "place", "milliseconds"),
     )
     list_filter = (
         list_filters.OutcomeFilter,
@@ -105,7 +105,9 @@ class ActionExecutionAdmin(ReadOnlyAdmin):
     def render_change_form(
         self, request: HttpRequest, context: Any, *rest: Any, **more: Any
     ) -> Any:
-        context["call"] = call_page.build(more["obj"], self.get_queryset(request))
+        row = more["obj"]
+        row.names = event_names.load_calls(request, [row])
+        context["call"] = call_page.build(row, self.get_queryset(request))
         return super().render_change_form(request, context, *rest, **more)
 
     @admin.display(description=_("call"))
@@ -116,54 +118,89 @@ class ActionExecutionAdmin(ReadOnlyAdmin):
     def result(self, row: ActionExecution) -> SafeString:
         return call_page.badge(row)
 
+    @admin.display(description=_("person"))
+    def person(self, row: ActionExecution) -> SafeString:
+        return call_page.person(row)
+
+    @admin.display(description=_("client"))
+    def client(self, row: ActionExecution) -> SafeString:
+        return call_page.client(row)
+
     @admin.display(description=_("organization"))
-    def organization(self, row: ActionExecution) -> str:
-        return row.organization_name
+    def organization(self, row: ActionExecution) -> SafeString:
+        return row.names.link(event_names.ORGANIZATION, row.organization_id)
+
+    @admin.display(description=_("surface"))
+    def place(self, row: ActionExecution) -> SafeString | str:
+        project = event_names.project_of(row)
+        return row.names.link(event_names.PROJECT, project) if project else row.surface
 
     @admin.display(description=_("ms"))
     def milliseconds(self, row: ActionExecution) -> str:
         return call_page.milliseconds(row)
 
 
-class RecentKindsFilter(admin.SimpleListFilter):
-    """Offers the kinds of the newest events: all kinds would be a scan of the table."""
-
-    title, parameter_name = _("kind"), "kind"
-    AMONG: Final = 1_000
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        newest = model_admin.get_queryset(request).order_by("-last_at")
-        kinds = {*newest.values_list("kind", flat=True)[: self.AMONG], self.value() or ""}
-        return [(kind, kind) for kind in sorted(kinds - {""})]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002  Django's signature
-        return queryset.filter(kind=self.value()) if self.value() else queryset
-
-    def has_output(self) -> bool:
-        return True
-
-
-class BoundedPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts at most MAX_COUNTED rows: counting more costs more than the page."""
-
-    MAX_COUNTED: Final = 2_000
-
-    @cached_property
-    def count(self) -> int:
-        rows: Any = self.object_list
-        return int(rows[: self.MAX_COUNTED].count())
-
-
 @admin.register(SecurityEvent)
 class SecurityEventAdmin(ReadOnlyAdmin):
     organization_lookup = "organization_id"
-    list_display = ("last_at", "kind", "count", "detail", "client_id", "address_prefix")
-    list_filter = (RecentKindsFilter, "last_at")
+    list_display = (
+        *("last_at", "kind", "person", "subject_link", "detail", "organization", "client"),
+        *("count", "address_prefix"),
+    )
+    list_filter = (
+        event_list.TopicFilter,
+        event_list.RecentKindsFilter,
+        event_list.RecentOrganizationsFilter,
+        event_list.SubjectFilter,
+        "last_at",
+    )
     search_fields = ("=address_prefix", "=client_id", "=subject", "=user_id")
     search_help_text = _("Exact matches only: a network, a client id, a subject or a user id.")
     sortable_by = ()
     ordering = ("-last_at", "-pk")
-    paginator = BoundedPaginator
+    paginator = event_list.BoundedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     list_per_page = 50
+    readonly_fields = ("person", "subject_link", "organization", "client")
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    *("kind", "person", "subject_link", "detail", "organization", "client"),
+                    *("count", "first_at", "last_at", "address_prefix"),
+                )
+            },
+        ),
+        (
+            _("Identifiers"),
+            {"fields": ("subject", "organization_id", "client_id", "user_id", "minute", "slot")},
+        ),
+    )
+
+    def get_changelist(self, request: HttpRequest, **_more: Any) -> type[EventList]:  # noqa: ARG002
+        return EventList
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            row.names = event_names.load_events(request, [row])
+        return row
+
+    @admin.display(description=_("by"))
+    def person(self, row: SecurityEvent) -> SafeString:
+        return row.names.link(row_names.USER, row.user_id)
+
+    @admin.display(description=_("about"))
+    def subject_link(self, row: SecurityEvent) -> SafeString | str:
+        subject = event_names.subject_of(row)
+        return "" if subject is None else row.names.link(*subject)
+
+    @admin.display(description=_("organization"))
+    def organization(self, row: SecurityEvent) -> SafeString:
+        return row.names.link(event_names.ORGANIZATION, row.organization_id)
+
+    @admin.display(description=_("client"))
+    def client(self, row: SecurityEvent) -> SafeString:
+        return row.names.link(event_names.CLIENT, row.client_id)

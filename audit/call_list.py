@@ -13,8 +13,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
-from audit import listing
-from audit.list_filters import is_key, organization_names
+from audit import event_names, listing
+from audit.list_filters import is_key
 from audit.listing import MatchingKeys
 from audit.models import ActionExecution
 from foundation.spreadsheets import escape_cell
@@ -52,9 +52,9 @@ class CallList(ChangeList):
             rows = rows.filter(pk__lt=self.before)
         self.found = listing.newest(rows, self.list_per_page)
         self.result_list = load_rows(self.found)
-        names = organization_names({row.organization_id for row in self.result_list})
+        names = event_names.load_calls(request, self.result_list)
         for row in self.result_list:
-            row.organization_name = names.get(row.organization_id, row.organization_id)
+            row.names = names
         self.result_count = self.full_result_count = len(self.result_list)
         self.show_full_result_count = False
         self.show_admin_actions = True

@@ -8,16 +8,18 @@ from typing import Any, Final
 from django.db.models import QuerySet
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from audit import call_list, listing, reasons
-from audit.list_filters import organization_names
+from audit import call_list, event_names, listing, reasons
 from audit.models import ActionExecution
 from audit.outcomes import Outcome
 from foundation import admin_urls
-from workspace.administration.facts import Fact, drop_empty_facts
+from foundation.links import link
+from workspace.administration.facts import Fact, drop_empty_facts, fact_of, page_of
 
 OTHERS: Final = 10
+USER_PAGE: Final = "workspace_user"
 GOOD: Final = {Outcome.SUCCESS}
 NEUTRAL: Final = {Outcome.STARTED, Outcome.INPUT_REQUIRED, Outcome.PENDING_APPROVAL}
 
@@ -79,6 +81,48 @@ def milliseconds(row: ActionExecution) -> str:
     return "" if row.duration_us is None else f"{row.duration_us / 1000:,.1f}"
 
 
+def person(row: ActionExecution) -> SafeString:
+    """Returns who made a call, as a link; of one that was approved, who requested and approved it.
+
+    The approval leads to the request.
+    """
+    own = link(_page(USER_PAGE, row.user_id), row.user_email or row.user_id)
+    request = _request(row)
+    if request is None:
+        return own
+    requester = link(_page(USER_PAGE, request.user_id), request.user_email or request.user_id)
+    text = gettext("approved by %(person)s") % {"person": row.user_email or row.user_id}
+    return format_html("{}; {}", requester, link(page_of(request), text))
+
+
+def client(row: ActionExecution) -> SafeString:
+    """Returns the client that made a call or requested it, as a link to its calls."""
+    request = _request(row)
+    named = row if request is None else request
+    return link(_list(client=named.client_id), named.client_name or named.client_id)
+
+
+def _request(row: ActionExecution) -> Any:
+    """The request that a call was approved with, None without one that the visitor may see."""
+    return row.names.find(event_names.REQUEST, event_names.request_of(row))
+
+
+def _people(row: ActionExecution) -> Iterator[Fact]:
+    """Who made a call and with which client; of one that was approved, by whom."""
+    user = Fact(_("Granted by"), row.user_email or row.user_id, _page(USER_PAGE, row.user_id))
+    request = _request(row)
+    if request is None:
+        yield user
+        yield Fact(_("Client"), row.client_name or row.client_id, _list(client=row.client_id))
+        return
+    requester = request.user_email or request.user_id
+    yield Fact(_("Requested by"), requester, _page(USER_PAGE, request.user_id))
+    client = request.client_name or request.client_id
+    yield Fact(_("Client"), client, _list(client=request.client_id))
+    yield Fact(_("Approved by"), user.value, user.url)
+    yield fact_of(_("Request"), request)
+
+
 def _facts(row: ActionExecution) -> Iterator[Fact]:
     took = milliseconds(row)
     yield Fact(_("Call"), row.tool or row.method, _list(tool=row.tool) if row.tool else "")
@@ -86,11 +130,9 @@ def _facts(row: ActionExecution) -> Iterator[Fact]:
     yield Fact(_("Duration"), f"{took} ms" if took else "")
     yield Fact(_("Details"), row.detail)
     yield Fact(_("Refused by"), row.layer)
-    user = _page("workspace_user", row.user_id)
-    yield Fact(_("Granted by"), row.user_email or row.user_id, user)
-    yield Fact(_("Client"), row.client_name or row.client_id, _list(client=row.client_id))
-    name = organization_names([row.organization_id]).get(row.organization_id, row.organization_id)
-    yield Fact(_("Organization"), name, _page("workspace_organization", row.organization_id))
+    yield from _people(row)
+    yield row.names.fact(_("Organization"), event_names.ORGANIZATION, row.organization_id)
+    yield row.names.fact(_("Project"), event_names.PROJECT, event_names.project_of(row))
     yield Fact(_("Customer"), row.bound_customer_id)
     yield Fact(_("Surface"), row.surface, _list(surface=row.surface))
     yield Fact(_("Integration"), row.integration, _list(integration=row.integration))

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Sum
+from django.db.models import CharField, Func, Subquery, Sum
 from django.utils import timezone
 
 from audit import reasons
@@ -126,6 +126,30 @@ def summarize(authorization_ids: Sequence[UUID]) -> Mapping[UUID, ConnectionUsag
     given = [*map(str, authorization_ids), MAX_CALLS, since]
     rows: Iterable[Any] = ActionExecution.objects.raw(statement, given)
     return {UUID(row.authorization_id): ConnectionUsage(row.started_at, row.calls) for row in rows}
+
+
+class KeyText(Func):
+    """A key of a row as the text that audit rows have of it."""
+
+    function, template = "CAST", "%(function)s(%(expressions)s AS text)"
+    output_field = CharField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **more: Any) -> Any:
+        """SQLite stores keys without hyphens."""
+        key = "%(expressions)s"
+        parts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+        text = " || '-' || ".join(f"substr({key}, {at}, {size})" for at, size in parts)
+        return super().as_sql(compiler, connection, template=f"({text})", **more)
+
+
+def last_request(column: str, key: Any) -> Subquery:
+    """The time of the last request on record whose column has a value of the outer row.
+
+    A subquery with a limit, which no database turns into a join: it reads one entry of the index
+    on (column, id) for each row of the outer query. The range has the reason of `USAGE`.
+    """
+    rows = ActionExecution.objects.filter(**{f"{column}__range": (key, key)})
+    return Subquery(rows.order_by(f"-{column}", "-id").values("started_at")[:1])
 
 
 def count_failed_second_steps(user_id: str, since: datetime) -> int:

@@ -36,6 +36,8 @@ ENTERED: Final = (
     *("external_id", "email", "email_key", "name", "name_key", "vendor_ids", "updated_at"),
 )
 
+IDS_AT_ONCE: Final = 500
+
 
 @dataclass(frozen=True, slots=True)
 class VendorId:
@@ -141,6 +143,25 @@ def change(customer: Customer) -> None:
     claimed_at = None if "email" in changed else stored.email_claimed_at
     rows.update(**entered, trait_times=stored.trait_times, email_claimed_at=claimed_at)
     aliases.keep_addresses(customer.organization_id, [(customer, before)])
+
+
+@transaction.atomic
+def set_vendor_ids_aside(organization_id: UUID, integration: str, old: str, new: str) -> None:
+    """Puts the ids of an old account at a vendor out of use, and those of the new one into use.
+
+    An id is valid only in the account that it came from.
+    """
+    aside, back = f"{integration}:{old}", f"{integration}:{new}"
+    fitting = Q(vendor_ids__has_key=integration) | Q(vendor_ids__has_key=back)
+    rows = Customer.objects.select_for_update().filter(fitting, organization=organization_id)
+    last = ""
+    while batch := list(rows.filter(pk__gt=last).order_by("pk")[:IDS_AT_ONCE]):
+        for customer in batch:
+            ids = dict(customer.vendor_ids)
+            moved = {aside: ids.pop(integration, ""), integration: ids.pop(back, "")}
+            customer.vendor_ids = ids | {name: value for name, value in moved.items() if value}
+        Customer.objects.bulk_update(batch, ["vendor_ids"])
+        last = batch[-1].pk
 
 
 def keep_all(new: Sequence[Customer], changed: Sequence[Customer]) -> None:

@@ -111,6 +111,9 @@ class ProjectAdmin(ScopedAdmin):
         own = offered_rows(Organization, self.reach(request, "add")).filter(pk=posted)
         return frozenset(own.values_list("pk", flat=True))
 
+    def event_filters(self, row: Any) -> dict[str, str]:
+        return {"subject": str(row.pk)}
+
     @admin.display(description=_("policy"))
     def policy(self, project: Project) -> SafeString:
         """Where the policy is changed: the only page that shows what a change of it does."""

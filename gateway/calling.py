@@ -38,6 +38,7 @@ from tools_registry.api import (
     Silence,
     ToolContext,
     Unauthorized,
+    UpstreamOutcomeUnknown,
 )
 from tools_registry.api.secret_members import find_secrets
 from tools_registry.pipeline.invocation import ConnectionLost
@@ -50,8 +51,8 @@ SELECT target_url, authentication, servers
 """)
 
 
-class UpstreamOutcomeUnknown(IntegrationFailure):
-    """A request that changes something was sent, and no answer arrived."""
+class CallWithoutCredential(Unauthorized, NotSent):
+    """Nobody has entered the credential that a call needs: the API has refused nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +288,9 @@ def _result(
     )
 
 
-def _missing(project_id: str, missing: MissingCredential) -> Unauthorized:
+def _missing(project_id: str, missing: MissingCredential) -> CallWithoutCredential:
     place = f"{settings.HALO_PUBLIC_URL}/projects/{project_id}/credentials"
     names = " and ".join(missing.schemes)
-    return Unauthorized(f"This tool needs a credential for the API ({names}). Add it at {place} .")
+    return CallWithoutCredential(
+        f"This tool needs a credential for the API ({names}). Add it at {place} ."
+    )

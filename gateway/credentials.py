@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
@@ -70,6 +70,9 @@ class StoredCredential:
     scheme: str
     state: str
     sealed: bytes = field(repr=False)
+
+
+OpenedAlternative: TypeAlias = list[tuple[Scheme, StoredCredential, Mapping[str, Any]]]
 
 
 @dataclass(slots=True)
@@ -174,19 +177,24 @@ def select_authentication(
 
     Raises MissingCredential if there is none.
     """
-    if authentication == Authentication.NONE:
-        return CallAuthentication()
-    by_scheme = _load_by_scheme(project_id, user_id, authentication)
-    alternatives = operation.security or ((BEARER,), ())
-    for alternative in alternatives:
-        opened = _open_alternative(alternative, by_scheme, base_url)
-        if opened is not None:
-            made = CallAuthentication()
-            for scheme, one, content in opened:
-                _apply(made, scheme, content)
-                made.used.append(one)
-            return made
-    raise MissingCredential([scheme.name for scheme in alternatives[0]])
+    made = CallAuthentication()
+    for scheme, one, content in _open_first(
+        project_id, user_id, operation, base_url, authentication
+    ):
+        _apply(made, scheme, content)
+        made.used.append(one)
+    return made
+
+
+def find_missing(
+    project_id: str, user_id: UUID, operation: OpenApiOperation, base_url: str, authentication: str
+) -> Sequence[str]:
+    """Returns the schemes that a call would lack a credential for, none if it could be sent."""
+    try:
+        _open_first(project_id, user_id, operation, base_url, authentication)
+    except MissingCredential as missing:
+        return missing.schemes
+    return ()
 
 
 def mark_refused(one: StoredCredential, organization_id: UUID) -> None:
@@ -222,9 +230,24 @@ def _load_by_scheme(
     }
 
 
+def _open_first(
+    project_id: str, user_id: UUID, operation: OpenApiOperation, base_url: str, authentication: str
+) -> OpenedAlternative:
+    """The secrets of the first alternative that is complete. Raises MissingCredential."""
+    if authentication == Authentication.NONE:
+        return []
+    by_scheme = _load_by_scheme(project_id, user_id, authentication)
+    alternatives = operation.security or ((BEARER,), ())
+    for alternative in alternatives:
+        opened = _open_alternative(alternative, by_scheme, base_url)
+        if opened is not None:
+            return opened
+    raise MissingCredential([scheme.name for scheme in alternatives[0]])
+
+
 def _open_alternative(
     alternative: Sequence[Scheme], by_scheme: Mapping[str, StoredCredential], base_url: str
-) -> list[tuple[Scheme, StoredCredential, Mapping[str, Any]]] | None:
+) -> OpenedAlternative | None:
     """The secrets of an alternative, or None if one of them is missing."""
     found = []
     for scheme in alternative:

@@ -128,6 +128,15 @@ def fetch_document(url: str) -> str:
     return decode_document(reply.body)
 
 
+def url_to_keep(url: str) -> str:
+    """Returns the URL of a document as a project keeps it: empty for one with a query.
+
+    A query may hold a token, and all admins read the URL on the next import and in the history. One
+    with a user name is not fetched at all.
+    """
+    return "" if "?" in url else url
+
+
 def tokens(imported: Import) -> int:
     """Returns about how many tokens a model reads when it is sent the list of all tools."""
     texts = map(_for_models, imported.operations)

@@ -22,7 +22,7 @@ from gateway.rules import conditions
 from gateway.rules.conditions import ArgumentCondition
 from tools_registry.pipeline.surfaces import SurfaceFamily
 from workspace.administration.access import ADMINS
-from workspace.models import ACTIVE_MEMBERSHIP, Membership, User
+from workspace.models import ACTIVE_MEMBERSHIP, Membership, Role, User
 
 PROJECT_SURFACES: Final = SurfaceFamily("gateway")
 ANY: Final = "*"
@@ -253,12 +253,6 @@ def _full_name(user: User) -> str:
     return f"{name} ({user.email})" if name else user.email
 
 
-def approver_key(request: ApprovalRequest) -> str:
-    """Returns what is equal for requests that have the same approvers."""
-    requester = request.user_id or request.authorization_id
-    return json.dumps([request.surface, requester, request.rule], sort_keys=True)
-
-
 def _deciders(request: ApprovalRequest) -> _Deciders:
     """Those whom the rule names that the request keeps; if it names nobody, the owner."""
     project, rule = _project(request), request.rule
@@ -275,7 +269,14 @@ def _deciders(request: ApprovalRequest) -> _Deciders:
     if rule["groups"]:
         groups = ApproverGroup.objects.filter(pk__in=rule["groups"], members__isnull=False)
         people |= {*groups.values_list("members", flat=True)}
-    return _Deciders({*rule["roles"]}, people | {UUID(one) for one in rule["approvers"]})
+    return _Deciders(
+        with_super_admins(rule["roles"]), people | {UUID(one) for one in rule["approvers"]}
+    )
+
+
+def with_super_admins(roles: Collection[str]) -> Collection[str]:
+    """Returns the roles whose members decide: super admins decide what admins do."""
+    return {*roles, *ADMINS} if Role.ADMIN in roles else roles
 
 
 def _own_people(request: ApprovalRequest) -> Iterator[UUID]:

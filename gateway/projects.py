@@ -1,6 +1,6 @@
 """Projects: made of a document, imported again, changed and deleted; each change is on record."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import groupby
@@ -107,6 +107,7 @@ def create(
     policy: Policy = "default",
     self_approval: bool = False,
     reads: Sequence[str] = (),
+    tags: Collection[str] | None = None,
     authentication: str = "",
     confirmed_servers: Sequence[str] = (),
     address: str = UNKNOWN,
@@ -115,10 +116,10 @@ def create(
 
     `imported` is what the document came to, if the caller has read it. With `self_approval`,
     requesters may approve their own requests. `reads` are patterns of tools that only read whatever
-    their method is. Without `authentication` people enter credentials of
-    their own if the document declares any. `confirmed_servers` are the servers of operations that
-    calls go to, as the document declares them. Raises UnusableDocument, InvalidTargetUrl and
-    InvalidProject.
+    their method is. With `tags`, only tools that `has_tag` finds are on. Without `authentication`
+    people enter credentials of their own if the document declares any. `confirmed_servers` are the
+    servers of operations that calls go to, as the document declares them. Raises UnusableDocument,
+    InvalidTargetUrl and InvalidProject.
     """
     if imported is None:
         imported = importing.read(document_text, organization.pk).imported
@@ -128,7 +129,7 @@ def create(
         owner=owner,
         target_url=outbound_policy.base_url(target_url),
         servers={one: one for one in map(outbound_policy.base_url, confirmed_servers)},
-        document_url=document_url,
+        document_url=importing.url_to_keep(document_url),
         authentication=authentication or suggested_authentication(imported),
         writes=Effect.ALLOW if policy == "allow" else Effect.REQUIRE_APPROVAL,
         self_approval=self_approval,
@@ -137,7 +138,7 @@ def create(
         with transaction.atomic():
             project.save(force_insert=True)
             _keep_document(project, document_text, owner)
-            ProjectTool.objects.bulk_create(_new_rows(project, imported.operations, reads))
+            ProjectTool.objects.bulk_create(_first_rows(project, imported, reads, tags))
     except IntegrityError:
         raise InvalidProject(_("The organization has a project of this name.")) from None
     detail = f"{project.name}, self_approval: True" if self_approval else project.name
@@ -260,6 +261,8 @@ def change(project: Project, by: User | None, *, address: str = UNKNOWN, **field
             declared: outbound_policy.base_url(url)
             for declared, url in servers.read(fields["servers"]).items()
         }
+    if "document_url" in fields:
+        fields["document_url"] = importing.url_to_keep(str(fields["document_url"]))
     if "name" in fields:
         fields["name"] = _clean_name(str(fields["name"]))
     try:
@@ -294,6 +297,11 @@ def touch(project_id: str) -> None:
     Project.objects.filter(pk=project_id).update(updated_at=timezone.now())
 
 
+def has_tag(operation: OpenApiOperation, tags: Collection[str]) -> bool:
+    """Returns whether an operation has one of these tags; an empty text stands for none."""
+    return not {*tags}.isdisjoint(operation.tags or ("",))
+
+
 def suggested_authentication(imported: Import) -> str:
     """Returns how calls are authenticated if the document declares that some have to be."""
     is_needed = any(any(operation.security) for operation in imported.operations)
@@ -313,10 +321,14 @@ def _clean_name(name: str) -> str:
     return name[: Project._meta.get_field("name").max_length]
 
 
-def _new_rows(
-    project: Project, operations: Iterable[OpenApiOperation], reads: Sequence[str] = ()
-) -> list[ProjectTool]:
-    return [_row(project, operation, operation.name, reads) for operation in operations]
+def _first_rows(
+    project: Project, imported: Import, reads: Sequence[str], tags: Collection[str] | None
+) -> Iterator[ProjectTool]:
+    """The tools of a new project, all but those without one of these tags on."""
+    for operation in imported.operations:
+        row = _row(project, operation, operation.name, reads)
+        row.is_enabled = row.is_enabled and (tags is None or has_tag(operation, tags))
+        yield row
 
 
 def _row(

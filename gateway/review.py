@@ -166,4 +166,5 @@ def _describe_open(row: ApprovalRequest) -> str:
         return NO_APPROVER.format(url=url)
     is_notified = row.announced_at is not None and approver_mail.was_sent(row)
     notice = NOTIFIED if is_notified else BEING_NOTIFIED
-    return f"{notice} {APPROVERS.format(approvers=approvers)}"
+    parts = (notice, APPROVERS.format(approvers=approvers), row.problem, details.find_obstacle(row))
+    return " ".join(filter(None, parts))

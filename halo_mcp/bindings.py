@@ -19,7 +19,7 @@ from foundation import journal
 from gateway import decision_push
 from gateway import surface as gateway
 from gateway.policies import PROJECT_SURFACES, Approvers
-from gateway.requests import details
+from gateway.requests import details, statuses
 from gateway.resources import GatewayProjects
 from halo_mcp import privacy_columns
 from halo_mcp.mounts import SURFACES
@@ -56,6 +56,8 @@ def bind() -> None:
         SurfaceRules(
             deciders=Approvers(),
             find_schema=details.schema_of,
+            find_obstacle=details.find_obstacle,
+            page_url=statuses.path,
             deliver=decision_push.deliver,
         ),
     )

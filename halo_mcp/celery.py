@@ -53,7 +53,7 @@ LONG_TASKS: Final = frozenset(
         *("audit.prune", "console.prune_sessions", "gateway.prune_documents"),
         *("ingestion.prune_repeatable_requests", "oauth.prune_spent_credentials"),
         *("oauth.prune_unused_clients", "oauth.remove_obsolete_scopes"),
-        *("people.apply_employment", "people.carry_over", "people.fill_search_texts"),
+        *("people.apply_employment", "people.fill_search_texts"),
         *("people.prune_data_use", "people.recount"),
         *("tools_registry.prune_asking", "tools_registry.prune_repeatable_calls"),
         *("workspace.count_teams", "workspace.embed_missing", "workspace.fill_search_texts"),

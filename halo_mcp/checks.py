@@ -23,7 +23,7 @@ DATABASES = (DEFAULT_DB_ALIAS,)
 FREE_PATH: Final = "/aap"
 PARAMETER: Final = re.compile(r"<[^>]*>")
 # The last version with the migrations that the present ones replace (docs/operate/deployment.md).
-BEFORE_SQUASHING = "56b18ae"
+BEFORE_SQUASHING = "2a72267"
 
 
 def problems() -> list[str]:
@@ -162,10 +162,13 @@ def _is_partly_migrated(alias: str) -> bool:
         applied = {*MigrationRecorder(connections[alias]).applied_migrations()}
     except DatabaseError:
         return False  # bootstrap reports a database that cannot be reached
+    replaced = {name for each in files.values() for name in each.replaces}
+    older = {label for label, _ in applied - replaced - files.keys()}
     # Django replaces migrations itself while their files exist. One whose replaced migrations are
-    # all missing was not begun, as in an interrupted first start.
+    # all missing was not begun, as in an interrupted first start, unless there are older ones.
     return any(
-        applied.intersection(each.replaces) and not applied.issuperset(each.replaces)
+        not applied.issuperset(each.replaces)
+        and (each.app_label in older or applied.intersection(each.replaces))
         for each in files.values()
         if files.keys().isdisjoint(each.replaces)
     )

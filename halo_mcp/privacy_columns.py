@@ -6,7 +6,7 @@ from agents.models import AgentDefinition, AgentOption, SessionTurn
 from customers.privacy.text_columns import TextColumns
 from gateway.models import ImportDraft, PolicyRule, Project, ProjectDocument, ProjectTool
 from oauth import privacy as oauth
-from people.models import LedgerEntry, PersonProfile, TimeOff
+from people.models import LedgerEntry, PersonProfile, TimeOff, TimeOffDecision
 from tools_registry.models import IntegrationMode
 
 OF_PROJECT: Final = "project__organization"
@@ -14,6 +14,7 @@ OF_PROJECT: Final = "project__organization"
 REDACTED: Final = (
     TextColumns("agent_turns", SessionTurn, texts=("error",)),
     TextColumns("time_off", TimeOff, texts=("note", "response_note")),
+    TextColumns("time_off_decisions", TimeOffDecision, texts=("comment", "program")),
     TextColumns("leave_balance_ledger", LedgerEntry, texts=("note",)),
     TextColumns("personal_profiles", PersonProfile, texts=("notes",)),
     TextColumns("integration_errors", IntegrationMode, texts=("last_error",)),

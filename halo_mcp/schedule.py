@@ -38,7 +38,8 @@ SCHEDULE: Final[Mapping[str, ScheduleEntry]] = {
     "execute-approved-requests": ScheduleEntry(
         "approvals.execute_queued", every(timedelta(seconds=30))
     ),
-    "settle-approval-requests": ScheduleEntry("approvals.settle", every(timedelta(minutes=5))),
+    "follow-approved-requests": ScheduleEntry("approvals.follow", every(timedelta(minutes=15))),
+    "settle-approval-requests": ScheduleEntry("approvals.settle", every(timedelta(minutes=1))),
     "mail-waiting-approvers": ScheduleEntry("gateway.mail_waiting", every(timedelta(minutes=1))),
     "send-mails": ScheduleEntry("workspace.send_mails", every(timedelta(seconds=20))),
     "forget-replies": ScheduleEntry("oauth.forget_replies", every(timedelta(minutes=5))),
@@ -63,7 +64,6 @@ SCHEDULE: Final[Mapping[str, ScheduleEntry]] = {
     "refresh-older-kpis": ScheduleEntry(
         "workspace.refresh_older_kpis", crontab(hour="2", minute="20")
     ),
-    "carry-over-leave": ScheduleEntry("people.carry_over", every(timedelta(hours=1))),
     # Days begin at another hour in each time zone.
     "apply-employment": ScheduleEntry("people.apply_employment", every(timedelta(hours=1))),
     "recount-requests": ScheduleEntry("people.recount", every(timedelta(minutes=1))),

@@ -171,9 +171,14 @@ urlpatterns = [
     path("forms/discard", kept_forms.discard, name="kept_form_discard"),
     path("jobs/<uuid:job_id>", page_jobs.page, name="page_job"),
     path("requests", requests.index, name="approval_requests"),
+    path("requests/review", requests.review, name="approval_requests_review"),
+    path("requests/decide", requests.decide, name="approval_requests_decide"),
     path("requests/<uuid:request_id>", requests.one, name="approval_request"),
     path("requests/<uuid:request_id>/approve", requests.approve, name="approval_request_approve"),
     path("requests/<uuid:request_id>/reject", requests.reject, name="approval_request_reject"),
+    path(
+        "requests/<uuid:request_id>/withdraw", requests.withdraw, name="approval_request_withdraw"
+    ),
     path("service-clients", service_clients.index, name="service_clients"),
     path(
         "service-clients/<uuid:client_id>/credentials",

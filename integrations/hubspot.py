@@ -1,6 +1,7 @@
 """HubSpot: deals, contacts, follow-up tasks and notes, with the token of a private app.
 
-Contract: HubSpot's published OpenAPI files of crm/v3 (objects, owners, pipelines).
+Contract: HubSpot's published OpenAPI files of crm/v3 (objects, owners, pipelines), and
+of account-info/v3.
 """
 
 import datetime as dt
@@ -27,6 +28,7 @@ from tools_registry.api import (
     Unauthorized,
     ValidationFailure,
     Vendor,
+    VendorAccount,
     VendorConnection,
     VendorResponse,
     add_sentence,
@@ -40,6 +42,7 @@ DEALS: Final = "/crm/v3/objects/0-3"  # the contract calls deals by the id of th
 NOTES: Final = "/crm/v3/objects/notes"
 TASKS: Final = "/crm/v3/objects/tasks"
 OWNERS: Final = "/crm/v3/owners"
+ACCOUNT: Final = "/account-info/v3/details"
 PIPELINES: Final = "/crm/v3/pipelines/deals"
 
 # HubSpot's own types, from a new record to what it is about (HubSpot, Associations v4, "HubSpot
@@ -50,9 +53,11 @@ ASSOCIATION_TYPES: Final = {
     NOTES: {"contact": 202, "deal": 214},
     TASKS: {"contact": 204, "deal": 216},
 }
+KINDS: Final = {DEALS: "deal", NOTES: "note", TASKS: "task"}
 DIGITS: Final = re.compile(r"[0-9]{1,20}")
 PROPERTY: Final = r"[a-z][a-z0-9_]{0,99}"
 MAX_TEXT: Final = 300
+MAX_NAME: Final = 60
 NO_RECORD: Final = "HubSpot has no such record"
 NO_CONTACT: Final = "HubSpot has no contact with this email"
 
@@ -94,11 +99,18 @@ def waits(answer: VendorResponse) -> float | None:
     return int(window) / 1000 if DIGITS.fullmatch(window) else 1.0
 
 
-def check(vendor: Vendor) -> str:
-    """Name the deal pipelines, by which an admin knows the account."""
+def check(vendor: Vendor) -> VendorAccount:
+    """Name the account, its type and its deal pipelines."""
+    answer = vendor.send("GET", ACCOUNT)
+    match answer.value:
+        case {"portalId": int(portal), "accountType": str(kind)} if portal:
+            account = f"{portal:d}"
+        case _:
+            raise _unreadable(answer)
     pipelines = _results(vendor.send("GET", PIPELINES))
     labels = one_line(", ".join(str(_object(one).get("label")) for one in pipelines), MAX_TEXT)
-    return f"HubSpot with the deal pipelines: {labels}"
+    said = f"HubSpot account {account} ({one_line(kind)}) with the deal pipelines: {labels}"
+    return VendorAccount(said, account)
 
 
 TOOLSET = Toolset(
@@ -302,9 +314,17 @@ def _create_record(
         for subject, record in subjects.items()
     ]
     body = {"properties": properties, "associations": associations}
-    answer = vendor.send("POST", path, json=body)
+    answer = vendor.send("POST", path, json=body, look_for=_look_for(path, properties, subjects))
     about = {f"{kind}_id": record for kind, record in subjects.items()}
     return Facts({"id": _id(answer, answer.value), **about})
+
+
+def _look_for(path: str, properties: Mapping[str, str], subjects: Mapping[str, str]) -> str:
+    """What a record is found by, where nobody knows whether it was created."""
+    name = properties.get("dealname") or properties.get("hs_task_subject") or ""
+    named = f" named “{one_line(name, MAX_NAME)}”" if name else ""
+    about = " and ".join(f"{kind} {record}" for kind, record in subjects.items())
+    return f"a new {KINDS[path]}{named}{' of ' if about else ''}{about}"
 
 
 def _noon(day: str, field: str) -> str:
@@ -392,7 +412,8 @@ def update_contact(
     if not contact:
         raise _invalid("contact_email", "or contact_id is required")
     body = {"properties": properties}
-    answer = context.vendor.send("PATCH", f"{CONTACTS}/{contact}", json=body)
+    look_for = one_line(f"the new values of {', '.join(properties)} on contact {contact}", MAX_TEXT)
+    answer = context.vendor.send("PATCH", f"{CONTACTS}/{contact}", json=body, look_for=look_for)
     return Facts({"id": _id(answer, answer.value)})
 
 

@@ -16,21 +16,25 @@ from tools_registry.api import (
     IntegrationFailure,
     Json,
     Keywords,
+    NotDone,
     NotFound,
     Setting,
     ToolContext,
     ToolFailure,
     Toolset,
     Unauthorized,
+    UpstreamOutcomeUnknown,
     ValidationFailure,
     Vendor,
+    VendorAccount,
     VendorConnection,
     VendorResponse,
     judge_endpoint_status,
 )
 from tools_registry.api.readable import one_line
 
-VIEWER: Final = "query Viewer { viewer { name organization { name } } }"
+MAX_ID: Final = 64
+VIEWER: Final = "query Viewer { viewer { name organization { id name } } }"
 TEAMS: Final = """
 query Teams($filter: TeamFilter, $after: String) {
   teams(filter: $filter, first: 50, after: $after) {
@@ -69,11 +73,7 @@ BUDGETS: Final = ("requests", "complexity", "endpoint-requests")
 UNREADABLE: Final = "Linear's response could not be read."
 
 
-class _Refused(IntegrationFailure):
-    """Linear said no: nothing was done, and asking again would not help."""
-
-
-class _AlreadyThere(_Refused):
+class _AlreadyThere(UpstreamOutcomeUnknown):
     """There is something with this id: an earlier request came through."""
 
 
@@ -100,11 +100,22 @@ def waits(answer: VendorResponse) -> float | None:
     return max(0.0, *known) if known else 1.0
 
 
-def check(vendor: Vendor) -> str:
-    """Say which workspace the key belongs to, and whose it is."""
+def check(vendor: Vendor) -> VendorAccount:
+    """Say which workspace the key belongs to, and whose it is.
+
+    Raises IntegrationFailure for settings that name no team or label of Linear.
+    """
+    settings = vendor.settings
+    if settings.get("default_team"):
+        team = _team(vendor, "")
+        for label in ("bug_label", "feature_label"):
+            _labels(vendor, team, settings.get(label, ""), ())
     match _run_query(vendor, VIEWER, {}):
-        case {"viewer": {"name": str(name), "organization": {"name": str(workspace)}}}:
-            return f"Linear workspace {one_line(workspace)} as {one_line(name)}"
+        case {
+            "viewer": {"name": str(name), "organization": {"id": str(id_), "name": str(workspace)}}
+        } if id_:
+            said = f"Linear workspace {one_line(workspace)} as {one_line(name)}"
+            return VendorAccount(said, one_line(id_, MAX_ID))
     raise IntegrationFailure(UNREADABLE)
 
 
@@ -121,6 +132,11 @@ TOOLSET: Final = Toolset(
         credential="Personal API key",
         credential_help="Linear: Settings, Security & access, Personal API keys; it begins with "
         "lin_api_. Permissions: Read, and Create issues.",
+        wrong_credentials={
+            "lin_oauth_": "a token of an OAuth application. Use a personal API key, which begins "
+            "with lin_api_",
+            "lin_wh_": "the secret of a webhook. Use a personal API key",
+        },
         check=check,
         authorization=authorization,
         settings=(
@@ -235,29 +251,52 @@ def _file(
 
 
 def _create_issue(vendor: Vendor, fields: Mapping[str, Json]) -> Mapping[str, str]:
-    """The new issue. If the result is unknown, the same issue is sent once more."""
+    """The new issue. If the result is unknown, the same issue is sent once more.
+
+    What Linear refuses, and what stays unknown, is looked for: the id is this call's own, so what
+    has it is what a try of this call made.
+    """
     try:
         return _send_issue(vendor, fields)
-    except _Refused:
+    except (NotDone, Unauthorized):
         raise
+    except (NotFound, ValidationFailure) as failure:
+        # An error that names values may come after the issue was made.
+        return _find_issue(vendor, fields, failure)
     except IntegrationFailure as failure:
-        if "id" not in fields or _is_refusal(failure.upstream_status):
+        if _is_refusal(failure.upstream_status) and not isinstance(failure, _AlreadyThere):
             raise
-    return _send_issue(vendor, fields)
+    try:
+        return _send_issue(vendor, fields)
+    except IntegrationFailure as failure:
+        return _find_issue(vendor, fields, failure)
 
 
 def _send_issue(vendor: Vendor, fields: Mapping[str, Json]) -> Mapping[str, str]:
+    look_for = f"an issue with the title “{one_line(fields['title'], 60)}”"
     try:
-        payload = _run_query(vendor, CREATE, {"input": fields}).get("issueCreate")
-    except _AlreadyThere:
-        # The id is this call's own, so what has it is what an earlier try of this call made.
-        found = _nodes(vendor, CREATED, {"id": fields["id"]}, "issues", ISSUE)
-        return _check_node(found[0] if found else None, ISSUE)
+        data = _run_query(vendor, CREATE, {"input": fields}, look_for=look_for)
+    except _AlreadyThere as failure:
+        return _find_issue(vendor, fields, failure)
+    payload = data.get("issueCreate")
     return _check_node(payload.get("issue") if isinstance(payload, dict) else None, ISSUE)
 
 
 def _is_refusal(status: int | None) -> bool:
     return status is not None and 400 <= status < 500  # noqa: PLR2004  client errors (RFC 9110)
+
+
+def _find_issue(
+    vendor: Vendor, fields: Mapping[str, Json], failure: ToolFailure
+) -> Mapping[str, str]:
+    """The issue that a call has made after all. Raises the failure where it is not found."""
+    try:
+        found = _nodes(vendor, CREATED, {"id": fields["id"]}, "issues", ISSUE)
+    except ToolFailure:
+        raise failure from None
+    if not found:
+        raise failure
+    return found[0]
 
 
 def _issue_id(call_id: str) -> str:
@@ -352,10 +391,21 @@ def _page(value: Json) -> tuple[list[Json], str]:
     raise IntegrationFailure(UNREADABLE)
 
 
-def _run_query(vendor: Vendor, document: str, variables: Mapping[str, Json]) -> Mapping[str, Json]:
-    """What a document asks for. Raises what `judge` makes of the answer."""
-    sent = {"query": document, "variables": variables}
-    data: Mapping[str, Json] = vendor.send("POST", "/graphql", json=sent).value["data"]
+def _run_query(
+    vendor: Vendor, document: str, variables: Mapping[str, Json], *, look_for: str = ""
+) -> Mapping[str, Json]:
+    """What a document asks for. Raises what `judge` makes of the answer.
+
+    A mutation says what it makes with `look_for`.
+    """
+    answer = vendor.send(
+        "POST",
+        "/graphql",
+        json={"query": document, "variables": variables},
+        is_read=not look_for,
+        look_for=look_for,
+    )
+    data: Mapping[str, Json] = answer.value["data"]
     return data
 
 
@@ -372,9 +422,9 @@ def _refusal(errors: Json, status: int) -> ToolFailure:
     if code == "AUTHENTICATION_ERROR":
         return Unauthorized("Linear refused the organization's API key.")
     if code == "RATELIMITED":
-        return _Refused("Linear's rate limit is reached.", upstream_status=status)
+        return NotDone("Linear's rate limit is reached.", upstream_status=status)
     if code == "FORBIDDEN":
-        return _Refused("Linear refused: the key may not do this.", upstream_status=status)
+        return NotDone("Linear refused: the key may not do this.", upstream_status=status)
     if str(error.get("message", "")).casefold().startswith("conflict on insert"):
         return _AlreadyThere("Linear has this issue already.", upstream_status=status)
     return _refused_values(error, extensions, status)
@@ -392,7 +442,7 @@ def _refused_values(
             f"Linear refused the values: {words}", field="arguments", reason=words
         )
     if extensions.get("userError") is True:
-        return _Refused(f"Linear refused: {words}", upstream_status=status)
+        return NotDone(f"Linear refused: {words}", upstream_status=status)
     return IntegrationFailure("Linear could not do it.", upstream_status=status)
 
 

@@ -12,6 +12,7 @@ from tools_registry.api import (
     IntegrationFailure,
     Json,
     Keywords,
+    NotDone,
     NotFound,
     Setting,
     ToolContext,
@@ -20,6 +21,7 @@ from tools_registry.api import (
     Unauthorized,
     ValidationFailure,
     Vendor,
+    VendorAccount,
     VendorConnection,
     VendorResponse,
     add_sentence,
@@ -30,6 +32,8 @@ from tools_registry.api.readable import one_line
 
 MAX_TEXT_LENGTH: Final = 40_000  # Slack cuts what is longer (chat.postMessage, Truncating content)
 
+MAX_ID: Final = 64
+SCOPE: Final = "chat:write"
 CHANNEL_ID: Final = re.compile(r"[CG][A-Z0-9]{2,}")
 # Conversations with a person, persons themselves, and conversations among a few of them.
 DIRECT: Final = re.compile(r"[DUW][A-Z0-9]{2,}|[@<].*|mpdm-.*", re.DOTALL)
@@ -50,6 +54,9 @@ TOKEN_REFUSED: Final = frozenset(
     }
 )
 REFUSED_VALUES: Final = frozenset({"invalid_arguments", "no_text"})
+# "It's possible some aspect of the operation succeeded before the error was raised" (Slack,
+# chat.postMessage, Errors).
+MAY_HAVE_SUCCEEDED: Final = frozenset({"fatal_error", "internal_error", "service_unavailable"})
 EXPLAINED: Final[Mapping[str, str]] = {
     "is_archived": "Slack refused: the channel is archived.",
     "not_in_channel": "Slack refused: the bot has to be invited to the channel first.",
@@ -92,15 +99,33 @@ def _make_failure(error: str, sentence: str, status: int) -> ToolFailure:
     if error in REFUSED_VALUES:
         message = add_sentence(f"Slack refused the values ({error})", sentence)
         return ValidationFailure(message, field="arguments", reason=sentence or error)
-    code = error if ERROR_CODE.fullmatch(error) else "no reason is given"
-    message = EXPLAINED.get(error, f"Slack refused: {code}.")
-    return IntegrationFailure(message, upstream_status=status)
+    if error in MAY_HAVE_SUCCEEDED or not ERROR_CODE.fullmatch(error):
+        code = error if error in MAY_HAVE_SUCCEEDED else "no reason is given"
+        return IntegrationFailure(f"Slack failed: {code}.", upstream_status=status)
+    message = EXPLAINED.get(error, f"Slack refused: {error}.")
+    return NotDone(message, upstream_status=status)
 
 
-def check(vendor: Vendor) -> str:
-    """Say which workspace the token belongs to, and as whom it posts."""
-    body = vendor.send("GET", "/auth.test").value
-    return f"Slack workspace {one_line(body.get('team'))} as {one_line(body.get('user'))}"
+def check(vendor: Vendor) -> VendorAccount:
+    """Say which workspace the token belongs to, and as which bot it posts.
+
+    Raises ToolFailure for a token of a person, and for one that may not post.
+    """
+    answer = vendor.send("GET", "/auth.test")
+    body = answer.value
+    if not body.get("bot_id"):
+        raise ToolFailure(
+            "This token belongs to a person, in whose name messages would be posted. Use a bot "
+            "token."
+        )
+    scopes = answer.headers.get("x-oauth-scopes")
+    if scopes is not None and SCOPE not in scopes.replace(",", " ").split():
+        raise ToolFailure(f"The token lacks the scope {SCOPE}.")
+    said = f"Slack workspace {one_line(body.get('team'))} as {one_line(body.get('user'))}"
+    team = one_line(body.get("team_id"), MAX_ID, otherwise="")
+    if not team:
+        raise IntegrationFailure("Slack's response could not be read.")
+    return VendorAccount(said, team)
 
 
 TOOLSET = Toolset(
@@ -111,6 +136,14 @@ TOOLSET = Toolset(
         credential="Bot token",
         credential_help="Slack: your app, OAuth & Permissions; it begins with xoxb-. Scope: "
         "chat:write. Invite the bot to each channel that it should post to.",
+        wrong_credentials={
+            "xoxp-": "a user token: messages would be posted in that person's name. Use the bot "
+            "token, which begins with xoxb-",
+            "xapp-": "an app-level token, which cannot post. Use the bot token",
+            "xoxe": "a token that expires and is renewed. Use the bot token of an app without "
+            "token rotation",
+            "https://hooks.slack.com": "an incoming webhook. Use the bot token",
+        },
         check=check,
         settings=(
             Setting(
@@ -224,7 +257,8 @@ def post_message(
     }
     if thread_ts is not None:
         form["thread_ts"] = thread_ts
-    answer = context.vendor.send("POST", "/chat.postMessage", form=form)
+    look_for = f"the message in {one_line(form['channel'])}"
+    answer = context.vendor.send("POST", "/chat.postMessage", form=form, look_for=look_for)
     posted_to, ts = answer.value.get("channel"), answer.value.get("ts")
     if not isinstance(posted_to, str) or not re.fullmatch(TIMESTAMP, str(ts)):
         raise IntegrationFailure(

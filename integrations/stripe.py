@@ -6,16 +6,18 @@ currency's minor unit.
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal, TypeAlias
 from urllib.parse import quote
 
 from tools_registry.api import (
     Facts,
+    Following,
     IntegrationFailure,
     Json,
     Keywords,
+    NotDone,
     NotFound,
     ToolContext,
     ToolFailure,
@@ -23,6 +25,7 @@ from tools_registry.api import (
     Unauthorized,
     ValidationFailure,
     Vendor,
+    VendorAccount,
     VendorConnection,
     VendorResponse,
     add_sentence,
@@ -36,6 +39,9 @@ MAX_TRIAL: Final = 730 * DAY  # from now (API reference, Update a subscription, 
 NAMES: Final = ("id", "currency", "customer", "status")
 PAID: Final = ("id", "amount", "amount_captured", "amount_refunded", "currency")
 KINDS: Final = dict.fromkeys((*PAID, "trial_end"), int) | dict.fromkeys(NAMES, str)
+# API reference, The Refund object, status: in these no money reaches the customer.
+FAILED_REFUNDS: Final = frozenset({"canceled", "failed"})
+OPEN_REFUNDS: Final = frozenset({"pending", "requires_action"})
 OVER: Final = frozenset({"canceled", "incomplete_expired"})
 LARGEST: Final = 99_999_999  # eight digits (API reference, Charges, amount)
 REFUSED_VALUES: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
@@ -68,9 +74,11 @@ def _waits(answer: VendorResponse) -> float | None:
     return float(after) if re.fullmatch(r"[0-9]{1,6}", after) else 1.0
 
 
-def _check(vendor: Vendor) -> str:
+def _check(vendor: Vendor) -> VendorAccount:
+    """Name the mode. The balance says no account; ids of customers are random in all of them."""
     is_live = vendor.send("GET", "/v1/balance").value.get("livemode")
-    return f"Stripe, {'live' if is_live else 'test'} mode"
+    mode = "live mode" if is_live else "test mode"
+    return VendorAccount(f"Stripe, {mode}", mode)
 
 
 TOOLSET: Final = Toolset(
@@ -83,6 +91,13 @@ TOOLSET: Final = Toolset(
             "Stripe dashboard, Developers, API keys. A restricted key (rk_...) is enough: read on "
             "Balance, Charges and PaymentIntents; write on Refunds, Subscriptions and Customers."
         ),
+        wrong_credentials={
+            "pk_": "a publishable key, with which nothing can be read. Use a secret or restricted "
+            "key",
+            "sk_org_": "a key of an organization, which names no account. Use a key of the account",
+            "whsec_": "the secret of a webhook. Use a secret or restricted key",
+            "ek_": "an ephemeral key. Use a secret or restricted key",
+        },
         check=_check,
         headers={"Stripe-Version": VERSION},
         idempotency_header="Idempotency-Key",
@@ -101,10 +116,10 @@ def _amount(description: str, maximum: int = LARGEST) -> Keywords:
     return Keywords(minimum=1, maximum=maximum, description=description)
 
 
-def _output_schema(*names: str) -> dict[str, Json]:
+def _output_schema(*names: str, optional: Sequence[str] = ()) -> dict[str, Json]:
     return {
         "type": "object",
-        "properties": {name: {"type": "string"} for name in names},
+        "properties": {name: {"type": "string"} for name in (*names, *optional)},
         "required": list(names),
         "additionalProperties": False,
     }
@@ -144,7 +159,7 @@ ASKS: Final[Mapping[str, Any]] = {
 }
 PERFORMS: Final[Mapping[str, Any]] = {
     **WRITES,
-    "output_schema": _output_schema("id", "status"),
+    "output_schema": _output_schema("id", "status", optional=("cancel_at",)),
     "destructive": True,
 }
 
@@ -253,19 +268,42 @@ def extend_trial(
     return _request(context, "stripe.set_trial_end", asked, summary, why)
 
 
-@TOOLSET.tool(title="Refund", description="Refund a charge, as approved in a request.", **PERFORMS)
+def _read_refund(vendor: Vendor, result: Json) -> Facts:
+    """What became of a refund. Raises NotDone for one that has failed."""
+    refund = vendor.send("GET", _path("refunds", str(result["id"]))).value
+    _require_no_failed_refund(refund)
+    return _change_facts(refund)
+
+
+@TOOLSET.tool(
+    title="Refund",
+    description="Refund a charge, as approved in a request.",
+    following=Following(OPEN_REFUNDS, _read_refund),
+    **PERFORMS,
+)
 def refund(
     context: ToolContext,
     charge: ChargeId,
     amount: Amount,
-    currency: Currency,  # noqa: ARG001  for the admin who approves the amount
+    currency: Currency,
     reason: Reason | None = None,
 ) -> Facts:
     _charge(context, charge)
     form = {"charge": charge, "amount": str(amount)}
     if reason is not None:
         form["reason"] = reason
-    return _change_facts(_post(context, "/v1/refunds", form))
+    look_for = f"a refund of {money(amount, currency)} of {charge}"
+    made = _post(context, "/v1/refunds", form, look_for)
+    _require_no_failed_refund(made)
+    return _change_facts(made)
+
+
+def _require_no_failed_refund(made: Mapping[str, Any]) -> None:
+    """Raises NotDone for a refund that Stripe made and that did not reach the customer."""
+    if made.get("status") in FAILED_REFUNDS:
+        reason = printable(made.get("failure_reason")) or "no reason is given"
+        refund, status = printable(made.get("id")), printable(made.get("status"))
+        raise NotDone(f"The refund {refund} is {status} at Stripe: {reason}.")
 
 
 @TOOLSET.tool(
@@ -281,11 +319,11 @@ def cancel_subscription(
     row = _subscription(context, subscription)
     if row.get("status") == "canceled":
         return _change_facts(row)  # as after an attempt whose answer got lost
-    path = _path("subscriptions", row["id"])
+    path, look_for = _path("subscriptions", row["id"]), f"the cancellation of {row['id']}"
     if at_period_end:
-        return _change_facts(_post(context, path, {"cancel_at_period_end": "true"}))
+        return _change_facts(_post(context, path, {"cancel_at_period_end": "true"}, look_for))
     # A key has no effect on DELETE (API reference, Idempotent requests).
-    return _change_facts(context.vendor.send("DELETE", path).value)
+    return _change_facts(context.vendor.send("DELETE", path, look_for=look_for).value)
 
 
 @TOOLSET.tool(
@@ -299,9 +337,9 @@ def credit_customer(
     row = _customer(context, customer)
     # What is negative lowers what the customer owes (Customer balance transactions, amount).
     form = {"amount": str(-amount), "currency": currency}
-    return _change_facts(
-        _post(context, _path("customers", row["id"], "/balance_transactions"), form)
-    )
+    look_for = f"a credit of {money(amount, currency)} on the balance of {row['id']}"
+    path = _path("customers", row["id"], "/balance_transactions")
+    return _change_facts(_post(context, path, form, look_for))
 
 
 @TOOLSET.tool(
@@ -315,8 +353,21 @@ def set_trial_end(
     trial_end: Annotated[int, Keywords(minimum=1)],
 ) -> Facts:
     row = _subscription(context, subscription)
+    _require_trial(row, trial_end)
     form = {"trial_end": str(trial_end), "proration_behavior": "none"}
-    return _change_facts(_post(context, _path("subscriptions", row["id"]), form))
+    look_for = f"{day(trial_end)} as the end of the trial of {row['id']}"
+    return _change_facts(_post(context, _path("subscriptions", row["id"]), form, look_for))
+
+
+def _require_trial(subscription: Mapping[str, Any], end: int) -> None:
+    """Require that a trial still runs, and does not end later already, as an approval comes."""
+    if subscription.get("status") != "trialing":
+        # A subscription that is paid would go back into a trial, without a charge until its end.
+        raise _unfit("subscription", "The trial has ended meanwhile.", "is not in a trial")
+    planned = subscription.get("trial_end")
+    if isinstance(planned, int) and planned > end:
+        message = f"The trial ends later meanwhile, on {day(planned)}."
+        raise _unfit("trial_end", message, "is before the end of the trial")
 
 
 def _charge(context: ToolContext, payment: str) -> dict[str, Any]:
@@ -409,13 +460,22 @@ def _is_sound(found: Mapping[str, Any], *needed: str) -> bool:
     return {*needed} <= {*got} and all(isinstance(v, KINDS.get(k, object)) for k, v in got.items())
 
 
-def _post(context: ToolContext, path: str, form: Mapping[str, str]) -> Any:
-    return context.vendor.send("POST", path, form=form, idempotency_key=context.call_id).value
+def _post(context: ToolContext, path: str, form: Mapping[str, str], look_for: str) -> Any:
+    answer = context.vendor.send(
+        "POST", path, form=form, idempotency_key=context.call_id, look_for=look_for
+    )
+    return answer.value
 
 
 def _change_facts(changed: Mapping[str, Any]) -> Facts:
+    """What Stripe answers to a change. Raises IntegrationFailure for an answer without an id."""
     read = {name: printable(changed.get(name)) for name in ("id", "status")}
-    return Facts(read | {"status": read["status"] or "done"})
+    if not read["id"]:
+        raise IntegrationFailure("Stripe's response does not match its API reference.")
+    is_ending = changed.get("cancel_at_period_end") and read["status"] not in OVER
+    end = changed.get("cancel_at") if is_ending else None
+    ends = {"cancel_at": day(end)} if isinstance(end, int) else {}
+    return Facts(read | ends | {"status": read["status"] or "done"})
 
 
 def _path(folder: str, name: str, rest: str = "") -> str:

@@ -6,15 +6,17 @@ The toolkit registers its five models with the classes named in `OAUTH2_PROVIDER
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from audit import usage
 from oauth.clients.client_admin import ClientAdmin
 from oauth.clients.service_client_admin import ServiceClientAdmin
 from oauth.endpoints import replies
 from oauth.grants import authorizations
+from oauth.last_used import LastUsedFilter
 from oauth.mcp_token_admin import McpTokenAdmin
 from oauth.models import (
     AccessToken,
@@ -41,11 +43,28 @@ admin.site.register(ServiceClient, ServiceClientAdmin)
 @admin.register(Authorization)
 class AuthorizationAdmin(ReadOnlyAdmin):
     organization_lookup = "organization"
-    list_display = ("client", "user", "organization", "scope", "created_at", "revoked_at")
-    list_filter = (("revoked_at", admin.EmptyFieldListFilter), "organization", "created_at")
+    list_display = (
+        *("client", "user", "organization", "scope", "created_at", "last_used", "revoked_at"),
+    )
+    list_filter = (
+        ("revoked_at", admin.EmptyFieldListFilter),
+        *(LastUsedFilter, "organization", "created_at"),
+    )
     list_select_related = ("client", "user", "organization")
     search_fields = ("user__email", "client__name", "=id")
     actions = ("revoke",)
+
+    def event_filters(self, row: Any) -> dict[str, str]:
+        return {"subject": str(row.pk)}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Authorization]:
+        key = usage.KeyText(OuterRef("pk"))
+        rows: QuerySet[Authorization] = super().get_queryset(request)
+        return rows.annotate(last_used_at=usage.last_request("authorization_id", key))
+
+    @admin.display(description=_("last used"), empty_value="-")
+    def last_used(self, row: Any) -> str:
+        return time_tag(row.last_used_at)
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return bool(self.reach(request, "change"))

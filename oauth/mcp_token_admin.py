@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from oauth import mcp_tokens
 from oauth.endpoints import replies
+from oauth.last_used import LastUsedFilter
 from oauth.models import McpToken
 from workspace.administration.scoped import ScopedAdmin
 from workspace.models import User
@@ -25,7 +26,10 @@ class McpTokenAdmin(ScopedAdmin):
     organization_lookup = "organization"
     list_display = SHOWN
     fields = readonly_fields = SHOWN
-    list_filter = (("revoked_at", admin.EmptyFieldListFilter), "organization", "created_at")
+    list_filter = (
+        ("revoked_at", admin.EmptyFieldListFilter),
+        *(LastUsedFilter, "organization", "created_at"),
+    )
     list_select_related = ("organization", "user")
     search_fields = ("name", "=ending", "=id", "user__email", "=resource_path")
     actions = ("revoke",)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from oauth import expiry, server_keys
 from oauth.endpoints import replies
+from oauth.last_used import LastUsedFilter
 from oauth.models import ServerKey
 from oauth.principal import KeyKind
 from workspace.administration.scoped import ScopedAdmin
@@ -54,7 +55,7 @@ class ServerKeyAdmin(ScopedAdmin):
     list_display = ("name", "organization", "kind", *SHOWN)
     list_filter = (
         ("revoked_at", admin.EmptyFieldListFilter),
-        *("kind", "organization", "created_at"),
+        *(LastUsedFilter, "kind", "organization", "created_at"),
     )
     list_select_related = ("organization", "created_by")
     search_fields = ("name", "=ending", "=id")

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final, cast
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.utils import unquote
 from django.db import transaction
 from django.db.models import Model, QuerySet
@@ -14,22 +15,31 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html_join
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from audit import record
 from foundation.links import link
+from oauth.endpoints import replies
 from people import (
     access,
     balances,
     calendars,
+    changes,
     days,
     employment,
+    leave_years,
     national_holidays,
     recounting,
+    request_checks,
     time_off,
 )
 from people.changes import RefusedChange
 from people.models import (
+    AbsenceStatus,
     CustomField,
     CustomFieldValue,
     Document,
@@ -51,9 +61,12 @@ from people.models import (
     WorkingPattern,
 )
 from people.models.columns import Record
+from people.models.decisions import MAX_COMMENT
 from people.models.people import EMPLOYMENT_FIELDS
 from people.models.reference import WEEKDAYS
 from people.national_holidays import UnknownRegion
+from people.request_checks import RequestProblem
+from people.time_off import ApprovedRequest, TimeOffDecider
 from people.working_time import ONE_DAY
 from workspace.administration import access as admin_access
 from workspace.administration.scoped import ReadOnlyAdmin, ScopedAdmin, ScopedInline
@@ -62,7 +75,12 @@ from workspace.models import Organization, User
 TIMES: Final = ("created_at", "updated_at")
 NAMES: Final = ("first_name", "last_name", "preferred_name", "work_email", "staff_id")
 MAX_FILLED_YEARS: Final = 10
+MAX_SHOWN_PROBLEMS: Final = 20
 LEAVE_CONDITIONS: Final = ("person", "department", "work_type", "work_place", "years_of_service")
+LEAVE_RULES: Final = (
+    *("allowance_days", "carry_over_days", "carries_debt"),
+    *("carried_until_month", "carried_until_day"),
+)
 OF_PERSON: Final = ("person__first_name", "person__last_name", "=person__id")
 
 
@@ -140,14 +158,52 @@ class CorrectionForm(OneOrganizationForm):
         help_text=_("Needed for what holds already. It is kept in the history."),
     )
 
+    def get_last_day(self, given: dict[str, Any]) -> date:  # noqa: ARG002  others read it
+        """The last day of which a row needs a reason to change."""
+        return timezone.localdate()
+
     def clean(self) -> dict[str, Any]:
         given = super().clean()
         days_from = [given.get(self.holds_from), getattr(self.instance, self.holds_from)]
         is_asked = self.is_for_new_rows or self.instance.organization_id is not None
-        holds = any(day and day <= timezone.localdate() for day in days_from)
+        holds = any(day and day <= self.get_last_day(given) for day in days_from)
         if is_asked and holds and self.has_changed() and not given.get("reason"):
             self.add_error("reason", _("Enter why this is changed for days that have passed."))
         return given
+
+
+class ProblemsForm(OneOrganizationForm):
+    """Shows the requests that a change breaks, and saves it once that is accepted."""
+
+    accepts_problems = forms.BooleanField(
+        label=_("Save although requests no longer fit"),
+        required=False,
+        help_text=_("They stay as they are until somebody rejects or cancels them."),
+    )
+
+    def list_broken(self) -> Sequence[RequestProblem]:
+        """Returns the requests that the change breaks."""
+        raise NotImplementedError
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        if not self.errors and not given.get("accepts_problems"):
+            try:
+                found = self.list_broken()
+            except RefusedChange:
+                # Saving it is refused, with the reason.
+                return given
+            for one in found[:MAX_SHOWN_PROBLEMS]:
+                self.add_error("accepts_problems", _describe_problem(one))
+            if more := len(found[MAX_SHOWN_PROBLEMS:]):
+                self.add_error("accepts_problems", _("And %d more.") % more)
+        return given
+
+
+def _describe_problem(problem: RequestProblem) -> str:
+    row = problem.row
+    status = row.get_status_display()
+    return f"{row}, {row.category}, {status}: {problem.text}"
 
 
 class CorrectedAdmin(ScopedAdmin):
@@ -170,7 +226,7 @@ class CorrectedAdmin(ScopedAdmin):
 
 def _describe_change(form: Any, name: str) -> str:
     """What a field of a form was, and what it is."""
-    if name == "reason":
+    if name in {"reason", "accepts_problems"}:
         return ""
     field, before = form.fields[name], form.initial.get(name)
     if isinstance(field, forms.ModelChoiceField) and field.queryset is not None and before:
@@ -317,6 +373,21 @@ class PersonProfileAdmin(HrRecordAdmin):
         fields = super().get_readonly_fields(request, obj)
         return (*fields, "person") if obj else fields
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **more: Any
+    ) -> HttpResponse:
+        profile = context.get("original")
+        if profile is not None:
+            # Calls of the API and of clients leave a row with each read; so does this page.
+            record.security_event(
+                "private_profile_opened",
+                address=replies.address_of(request),
+                subject=str(profile.person_id),
+                organization_id=str(profile.organization_id),
+                user_id=str(request.user.pk),
+            )
+        return super().render_change_form(request, context, *args, **more)
+
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
         obj.organization_id = obj.person.organization_id
         super().save_model(request, obj, form, change)
@@ -342,7 +413,7 @@ class RefusingAdmin(ScopedAdmin):
         return answer
 
 
-class EmploymentRecordForm(CorrectionForm):
+class EmploymentRecordForm(ProblemsForm, CorrectionForm):
     """Refuses a second record of a day."""
 
     holds_from = "effective_from"
@@ -357,6 +428,28 @@ class EmploymentRecordForm(CorrectionForm):
             self.add_error("effective_from", refused.message)
         return given
 
+    def list_broken(self) -> Sequence[RequestProblem]:
+        given = self.cleaned_data
+        values = {name: given[name] for name in EMPLOYMENT_FIELDS}
+        record, is_new = self.instance, self.instance.organization_id is None
+        person = access.row(Person, *_key_of(given["person"] if is_new else record.person))
+
+        def change() -> None:
+            if is_new:
+                employment.add(person, given["effective_from"], **values)
+            else:
+                employment.correct(record, **values)
+
+        return request_checks.list_broken(person.time_off.all(), _today_of(person), change)
+
+
+def _key_of(row: Record) -> tuple[Any, str]:
+    return row.organization_id, str(row.pk)
+
+
+def _today_of(row: Record) -> date:
+    return days.today(row.organization)
+
 
 @admin.register(EmploymentRecord)
 class EmploymentRecordAdmin(RefusingAdmin, CorrectedAdmin):
@@ -369,7 +462,7 @@ class EmploymentRecordAdmin(RefusingAdmin, CorrectedAdmin):
     list_select_related = ("person", "department", "manager")
     search_fields = (*OF_PERSON, "job_title")
     autocomplete_fields = ("person", "manager")
-    fields = ("person", "effective_from", *EMPLOYMENT_FIELDS, "reason")
+    fields = ("person", "effective_from", *EMPLOYMENT_FIELDS, "accepts_problems", "reason")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002  Django's signature
         return self.fields if obj else self.fields[:-1]
@@ -393,9 +486,14 @@ class EmploymentRecordAdmin(RefusingAdmin, CorrectedAdmin):
         return EmploymentRecord.objects.filter(person=obj.person_id).exclude(pk=obj.pk).exists()
 
     def delete_model(self, request: HttpRequest, obj: EmploymentRecord) -> None:
+        rows = TimeOff.objects.filter(person=obj.person_id)
+        broken = request_checks.list_broken(rows, _today_of(obj), lambda: employment.remove(obj))
+        for one in broken:
+            messages.warning(request, _describe_problem(one))
         employment.remove(obj)
         reason = _("the employment record from %s on was deleted") % obj.effective_from
-        recount(self, request, obj.organization, reason, person=obj.person)
+        dates = _list_changed_days(obj)
+        recount(self, request, obj.organization, reason, person=obj.person, dates=dates)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """With `?person=` the form has the person's present employment."""
@@ -421,7 +519,15 @@ class EmploymentRecordAdmin(RefusingAdmin, CorrectedAdmin):
             text = _("This holds until the next record. Later records are unchanged: %s.")
             messages.warning(request, text % ", ".join(map(str, found)))
         reason = _("employment changed from %s on") % obj.effective_from
-        recount(self, request, obj.person.organization, reason, person=obj.person)
+        organization, dates = obj.person.organization, _list_changed_days(obj)
+        recount(self, request, organization, reason, person=obj.person, dates=dates)
+
+
+def _list_changed_days(record: EmploymentRecord) -> Sequence[date]:
+    """The first and the last day that an employment record says something about."""
+    earlier = record.person.employment_history.filter(effective_from__lt=record.effective_from)
+    first_day = record.effective_from if earlier.exists() else days.FIRST_DAY
+    return first_day, days.LAST_DAY
 
 
 class TimeOffForm(OneOrganizationForm):
@@ -430,11 +536,33 @@ class TimeOffForm(OneOrganizationForm):
         if not self.errors:
             person = given["person"]
             try:
-                time_off.check(TimeOff(**given, organization_id=person.organization_id))
+                request_checks.measure(TimeOff(**given, organization_id=person.organization_id))
             except RefusedChange as refused:
                 field = refused.field if refused.field in self.fields else None
                 self.add_error(field, refused.message)
         return given
+
+
+class ProblemFilter(admin.SimpleListFilter):
+    """Lists pending and approved requests that could not be made now."""
+
+    title = _("problem")
+    parameter_name = "problem"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:  # noqa: ARG002  Django's signature
+        return (("any", _("Could not be requested now")),)
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[TimeOff]) -> QuerySet[TimeOff]:  # noqa: ARG002  Django's signature
+        if self.value() != "any":
+            return queryset
+        found = request_checks.list_open_problems(queryset, timezone.localdate())
+        return queryset.filter(pk__in=[one.row.pk for one in found])
+
+
+class DecisionForm(ActionForm):
+    """The action that is carried out, with a comment that is kept with each decision."""
+
+    comment = forms.CharField(label=_("Comment"), max_length=MAX_COMMENT, required=False)
 
 
 @admin.register(TimeOff)
@@ -443,8 +571,9 @@ class TimeOffAdmin(RefusingAdmin):
 
     organization_lookup = "organization"
     form = TimeOffForm
+    action_form = DecisionForm
     list_display = ("person", "category", "start_date", "end_date", "amount_days", "status")
-    list_filter = ("status", "start_date", "category", "organization")
+    list_filter = ("status", "start_date", ProblemFilter, "category", "organization")
     list_select_related = ("person", "category")
     search_fields = (*OF_PERSON, "=id")
     autocomplete_fields = ("person",)
@@ -452,8 +581,37 @@ class TimeOffAdmin(RefusingAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:  # noqa: ARG002  Django's signature
         given = ("person", *time_off.CHANGEABLE, "note")
-        shown = ("amount_days", "amount_minutes", "status", "response_note", "decided_at", *TIMES)
-        return (*given, *shown) if obj else given
+        shown = ("amount_days", "amount_minutes", "status", "problem", "waits_for", "decisions")
+        return (*given, *shown, "response_note", "decided_at", *TIMES) if obj else given
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        computed = ("problem", "waits_for", "decisions")
+        return (*super().get_readonly_fields(request, obj), *computed)
+
+    @admin.display(description=_("problem"), empty_value="-")
+    def problem(self, row: TimeOff) -> str:
+        """Why the request could not be made now."""
+        return time_off.find_approval(row).problem
+
+    @admin.display(description=_("waits for"), empty_value="-")
+    def waits_for(self, row: TimeOff) -> str:
+        """Who decides next, besides admins and programs."""
+        found = time_off.find_approval(row).approvers
+        return ", ".join(f"{one.person} ({one.role.label})" for one in found)
+
+    @admin.display(description=_("decisions"), empty_value="-")
+    def decisions(self, row: TimeOff) -> str:
+        lines = [
+            (
+                one.get_decision_display(),
+                one.get_role_display(),
+                one.decider,
+                date_format(timezone.localtime(one.created_at), "DATETIME_FORMAT"),
+                one.comment,
+            )
+            for one in time_off.find_approval(row).decisions
+        ]
+        return format_html_join(mark_safe("<br>"), "{} ({}): {}, {} {}", lines)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return obj is None and super().has_change_permission(request)
@@ -461,6 +619,8 @@ class TimeOffAdmin(RefusingAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001, ARG002  Django's signature
         made = time_off.request(**form.cleaned_data)
         obj.pk, obj.organization_id = made.pk, made.organization_id
+        for text in time_off.list_warnings(made):
+            messages.warning(request, text)
 
     @admin.action(description=_("Approve the selected requests"), permissions=["change"])
     def approve(self, request: HttpRequest, queryset: QuerySet[TimeOff]) -> None:
@@ -470,18 +630,26 @@ class TimeOffAdmin(RefusingAdmin):
     def decline(self, request: HttpRequest, queryset: QuerySet[TimeOff]) -> None:
         self._decide(request, queryset, time_off.decline)
 
-    @admin.action(description=_("Cancel the selected requests"), permissions=["change"])
+    @admin.action(
+        description=_("Cancel the selected requests, approved ones too"), permissions=["change"]
+    )
     def cancel(self, request: HttpRequest, queryset: QuerySet[TimeOff]) -> None:
         self._decide(request, queryset, time_off.cancel)
 
     def _decide(
-        self, request: HttpRequest, rows: QuerySet[TimeOff], decide: Callable[..., TimeOff]
+        self,
+        request: HttpRequest,
+        rows: QuerySet[TimeOff],
+        decide: Callable[..., TimeOff | ApprovedRequest],
     ) -> None:
-        done = 0
+        done, user = 0, cast("User", request.user)
+        decider = TimeOffDecider(user=user, comment=request.POST.get("comment", ""))
         for row in self.limit_rows(request, rows, "change"):
             try:
-                decide(row.organization_id, row.pk)
+                decided = decide(row.organization_id, row.pk, decider=decider)
                 done += 1
+                for text in decided.warnings if isinstance(decided, ApprovedRequest) else ():
+                    messages.warning(request, f"{row}: {text}")
             except (RefusedChange, access.RecordNotFound) as refused:
                 messages.warning(request, f"{row}: {refused}")
         text = ngettext("%d request was changed.", "%d requests were changed.", done)
@@ -540,19 +708,38 @@ class ReferenceItemAdmin(HrRecordAdmin):
             recount(self, request, obj.organization, reason, work_place=obj)
 
 
+class TimeOffCategoryForm(ProblemsForm):
+    """Shows the requests that wait when a category is switched off."""
+
+    def list_broken(self) -> Sequence[RequestProblem]:
+        category = self.instance
+        if "is_active" not in self.changed_data or category.organization_id is None:
+            return []
+        given = {"is_active": self.cleaned_data["is_active"]}
+        row = access.row(TimeOffCategory, *_key_of(category))
+        rows = TimeOff.objects.filter(category=row, status=AbsenceStatus.PENDING)
+        return request_checks.list_broken(rows, _today_of(row), lambda: changes.apply(row, given))
+
+
 @admin.register(TimeOffCategory)
 class TimeOffCategoryAdmin(HrRecordAdmin):
+    form = TimeOffCategoryForm
     list_display = (
         *("name", "allowance_days", "consumes_balance", "carry_over_days", "is_named_to_ai"),
         "is_active",
+    )
+    fields = (
+        *("organization", "name", *LEAVE_RULES, "consumes_balance", "is_sickness"),
+        *("is_discretionary", "is_named_to_ai", "public_holidays", "position", "is_active"),
+        "accepts_problems",
     )
     list_filter = ("consumes_balance", "is_active", "organization")
     search_fields = ("name",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Days a year that requests were taken from change by a leave policy, from a day on."""
+        """The rules of leave that was requested change by a leave policy, from a day on."""
         fields = super().get_readonly_fields(request, obj)
-        return (*fields, "allowance_days") if obj and self._is_used(obj) else fields
+        return (*fields, *LEAVE_RULES) if obj and self._is_used(obj) else fields
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """A category that requests name is switched off instead."""
@@ -600,8 +787,9 @@ class LeavePolicyAdmin(HrRecordAdmin, CorrectedAdmin):
     search_fields = ("name", *OF_PERSON)
     autocomplete_fields = ("person",)
     fields = (
-        *("organization", "name", "category", "allowance_days", "valid_from", "valid_to"),
+        *("organization", "name", "category", *LEAVE_RULES, "valid_from", "valid_to"),
         *LEAVE_CONDITIONS,
+        *("overdraft", "approval_steps", "cancellation", "cancellation_days"),
         "reason",
     )
 
@@ -635,13 +823,42 @@ class LengthChangeAdmin(ReadOnlyAdmin):
         return str(row.recount.user or "")
 
 
+class LedgerEntryForm(CorrectionForm):
+    """An entry of a leave year that has ended changes what is carried over, and needs a reason."""
+
+    holds_from = "effective_date"
+    is_for_new_rows = True
+
+    def get_last_day(self, given: dict[str, Any]) -> date:
+        person = given.get("person") or getattr(self.instance, "person", None)
+        if person is None:
+            return days.FIRST_DAY
+        today = days.today(person.organization)
+        year = leave_years.find_year(leave_years.find_settings(person.organization_id), today)
+        return year.starts_on - ONE_DAY
+
+
 @admin.register(LedgerEntry)
-class LedgerEntryAdmin(HrRecordAdmin):
-    list_display = ("person", "category", "entry_type", "amount_days", "effective_date")
+class LedgerEntryAdmin(HrRecordAdmin, CorrectedAdmin):
+    """Days that are added to a balance, or taken away. What is carried over is calculated."""
+
+    form = LedgerEntryForm
+    list_display = (
+        *("person", "category", "entry_type", "amount_days", "effective_date", "is_replaced"),
+    )
     list_filter = ("entry_type", "effective_date", "organization")
     list_select_related = ("person", "category")
     search_fields = OF_PERSON
     autocomplete_fields = ("person",)
+    fields = (
+        *("organization", "person", "category", "entry_type", "amount_days", "effective_date"),
+        *("note", "reason"),
+    )
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
+        """What is entered here is in place of what is calculated."""
+        obj.is_replaced = False
+        super().save_model(request, obj, form, change)
 
 
 @admin.register(TimeOffSettings)

@@ -15,7 +15,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from people import access
@@ -25,6 +25,9 @@ from people.models import LeavePolicy, TimeOffCategory
 from people.working_time import HALF, ONE_DAY, week_of
 
 DAYS_OF_FULL_TIME: Final = 5
+HasCarryRules: TypeAlias = LeavePolicy | TimeOffCategory
+# A month and a day, of any year.
+DayOfYear: TypeAlias = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,21 @@ class AllowancePart:
         return Fraction(self.days_a_year) * share * self.days_a_week / DAYS_OF_FULL_TIME
 
 
+@dataclass(frozen=True, slots=True)
+class CarryRules:
+    """What is carried over into a leave year, and the last day on which it is taken."""
+
+    most_days: Decimal
+    carries_debt: bool
+    taken_until: date | None
+
+    def limit(self, remaining: Decimal) -> Decimal:
+        """Returns what is carried over of what is left; negative for what was taken too much."""
+        if remaining < 0:
+            return remaining if self.carries_debt else Decimal(0)
+        return min(remaining, self.most_days)
+
+
 def list_policies(
     organization_id: UUID, categories: Iterable[TimeOffCategory]
 ) -> Mapping[str, Sequence[LeavePolicy]]:
@@ -65,6 +83,14 @@ def find_days_a_year(
     """Returns the days a year of people of whom no policy says anything else, on a day."""
     general = [one for one in policies if not any(_rank(one)[:-2])]
     return _get_days(category, max(_list_valid(general, day), key=_rank, default=None))
+
+
+def find_policy(history: EmploymentHistory, category: TimeOffCategory, day: date) -> LeavePolicy:
+    """Returns the leave policy of a person on a day; one with the defaults if there is none."""
+    policies = list_policies(category.organization_id, [category])[category.pk]
+    period = history.find_period(day) or EmploymentPeriod()
+    found = _find_policy(history, history.find_terms(day), period, policies, day)
+    return found or LeavePolicy(category=category, allowance_days=category.allowance_days)
 
 
 def list_parts(
@@ -99,6 +125,56 @@ def round_parts(parts: Sequence[AllowancePart]) -> Sequence[Decimal]:
     for part in parts:
         sums.append(sums[-1] + part.exact)
     return [_round(after) - _round(before) for before, after in pairwise(sums)]
+
+
+def find_carry_rules(
+    history: EmploymentHistory,
+    category: TimeOffCategory,
+    policies: Sequence[LeavePolicy],
+    year: LeaveYear,
+) -> CarryRules | None:
+    """Returns the rules for what is carried over into a leave year: those of its first day.
+
+    Each is that of the first policy, by rank, which has it; else that of the category. None for
+    people who were not employed before that day, or not known to be.
+    """
+    day = year.starts_on
+    period = history.find_period(day)
+    if period is None or period.joined is None or period.joined >= day:
+        return None
+    met = _list_met(history, history.find_terms(day), period, policies, day)
+    of_each: list[HasCarryRules] = [*met, category]
+    ends = [(one.carried_until_month, one.carried_until_day) for one in of_each]
+    most = (one.carry_over_days for one in of_each if one.carry_over_days is not None)
+    debt = (one.carries_debt for one in of_each if one.carries_debt is not None)
+    return CarryRules(next(most), next(debt), _find_end(year, ends))
+
+
+def list_ends_of_carried_days(
+    category: TimeOffCategory, policies: Iterable[LeavePolicy], year: LeaveYear
+) -> set[date]:
+    """Returns the days of a leave year until which carried days of somebody are taken."""
+    days_of_year = {(one.carried_until_month, one.carried_until_day) for one in policies}
+    days_of_year.add((category.carried_until_month, category.carried_until_day))
+    found = {_find_end(year, [one]) for one in days_of_year}
+    return {day for day in found if day is not None}
+
+
+def has_carry_over(category: TimeOffCategory, policies: Iterable[LeavePolicy]) -> bool:
+    """Returns whether a category has days carried over for anybody."""
+    rules: list[HasCarryRules] = [category, *policies]
+    return any(one.carry_over_days or one.carries_debt for one in rules)
+
+
+def _find_end(
+    year: LeaveYear, days_of_year: Iterable[tuple[int | None, int | None]]
+) -> date | None:
+    """The first of the days that is given, in a leave year."""
+    for month, day in days_of_year:
+        if month and day:
+            end = date(year.starts_on.year, month, day)
+            return end if end >= year.starts_on else date(year.ends_on.year, month, day)
+    return None
 
 
 def _append(parts: list[AllowancePart], part: AllowancePart) -> None:
@@ -143,6 +219,18 @@ def _find_policy(
     policies: Sequence[LeavePolicy],
     day: date,
 ) -> LeavePolicy | None:
+    return next(iter(_list_met(history, terms, period, policies, day)), None)
+
+
+def _list_met(
+    history: EmploymentHistory,
+    terms: Terms,
+    period: EmploymentPeriod,
+    policies: Sequence[LeavePolicy],
+    day: date,
+) -> Sequence[LeavePolicy]:
+    """The policies that a person meets on a day, the one with the highest rank first."""
+
     def is_met(policy: LeavePolicy) -> bool:
         conditions = (
             (policy.person_id, history.person.pk),
@@ -156,7 +244,7 @@ def _find_policy(
         )
         return has_served and all(asked in {None, own} for asked, own in conditions)
 
-    return max(filter(is_met, _list_valid(policies, day)), key=_rank, default=None)
+    return sorted(filter(is_met, _list_valid(policies, day)), key=_rank, reverse=True)
 
 
 def _list_valid(policies: Iterable[LeavePolicy], day: date) -> list[LeavePolicy]:

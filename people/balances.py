@@ -1,24 +1,26 @@
-"""What is left of people's allowances in a leave year, and what is carried into the next.
+"""What is left of people's allowances in a leave year, with what is carried over into it.
 
-A balance is the sum of its lines: the allowance, entries of the ledger, and requests.
+A balance is the sum of its lines: the allowance, what is carried over, entries of the ledger,
+requests, and carried days that have expired. What is carried over is calculated from the balance of
+the year before at each reading, so that it follows whatever changes there. A person's first leave
+year is the one in which their record was made: of the years before, nothing is known.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import date
 from decimal import Decimal
 from typing import Any, Final, TypeVar
 
-from django.db import transaction
-from django.db.models import Count, DecimalField, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import DecimalField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from people import access, allowances, calendars, days, leave_years, ledger, time_off
+from people import access, allowances, calendars, days, leave_years, ledger, lengths
 from people.calendars import Holidays
 from people.employment_history import EmploymentHistory, find_histories
 from people.leave_years import LeaveYear
-from people.ledger import LedgerLine, LineKind
+from people.ledger import CarriedDays, LedgerLine, LineKind
 from people.models import (
     AbsenceStatus,
     EntryType,
@@ -30,13 +32,8 @@ from people.models import (
 )
 from people.models.time_off import BLOCKING
 from people.working_time import ONE_DAY
-from workspace.models import Organization
 
 ZERO: Final = Decimal(0)
-# The hour of UTC in which carry-over looks at leave years that began on an earlier day.
-CATCH_UP_HOUR: Final = 3
-# People whose leave is carried over with the same statements.
-BATCH: Final = 500
 OfPerson = TypeVar("OfPerson", LedgerEntry, TimeOff)
 
 
@@ -47,6 +44,8 @@ class CategoryBalance:
     category: TimeOffCategory
     base_allowance: Decimal
     lines: Sequence[LedgerLine]
+    # Carried days that no request takes until the day on which they will expire.
+    expiring: Decimal = ZERO
 
     @property
     def allowance(self) -> Decimal:
@@ -54,16 +53,16 @@ class CategoryBalance:
 
     @property
     def ledger(self) -> dict[str, Decimal]:
-        """The sum of each type of entry."""
+        """The sum of each type of entry, with what is calculated of that type."""
         found = {kind.value: ZERO for kind in EntryType}
         for line in self.lines:
-            if line.entry is not None:
-                found[line.entry.entry_type] += line.days
+            if line.entry_type is not None:
+                found[line.entry_type.value] += line.days
         return found
 
     @property
     def adjustment(self) -> Decimal:
-        return sum((line.days for line in self.lines if line.entry is not None), ZERO)
+        return sum((line.days for line in self.lines if line.entry_type is not None), ZERO)
 
     @property
     def approved_days(self) -> Decimal:
@@ -76,6 +75,11 @@ class CategoryBalance:
     @property
     def remaining(self) -> Decimal:
         return sum((line.days for line in self.lines), ZERO)
+
+    @property
+    def remaining_in_the_end(self) -> Decimal:
+        """What is left of the leave year if no other days are requested."""
+        return self.remaining - self.expiring
 
     @property
     def remaining_before_pending(self) -> Decimal:
@@ -119,10 +123,14 @@ class LeaveRecords:
     """What balances in a leave year are calculated from, read once for all people.
 
     The rows of each person are by the id of the person, and policies by that of the category.
-    Holidays are those of people with requests of which only a part counts.
+    Holidays are those of people with requests that are divided.
     """
 
-    year: LeaveYear
+    today: date
+    # In the order of their days, up to the one whose balances are asked for.
+    years: Sequence[LeaveYear]
+    # The days on which the records of people were made.
+    first_days: Mapping[str, date]
     histories: Mapping[str, EmploymentHistory]
     policies: Mapping[str, Sequence[LeavePolicy]]
     entries: Mapping[str, Sequence[LedgerEntry]]
@@ -131,45 +139,102 @@ class LeaveRecords:
 
     def count_days(self, row: TimeOff, first: date, last: date) -> Decimal:
         """Returns what a request takes between two days."""
+        if row.end_date < first or row.start_date > last:
+            return ZERO
         if first <= row.start_date and row.end_date <= last:
             return row.amount_days
         history, holidays = self.histories[row.person_id], self.holidays[row.person_id]
-        return time_off.amount(row, first, last, history=history, holidays=holidays).days
+        return lengths.amount(row, first, last, history=history, holidays=holidays).days
 
     def build_balance(self, key: str, category: TimeOffCategory) -> CategoryBalance:
-        """Returns the balance of a person."""
-        year, policies = self.year, self.policies[category.pk]
-        parts = allowances.list_parts(self.histories[key], category, policies, year)
-        granted = zip(parts, allowances.round_parts(parts), strict=True)
-        lines = [ledger.build_part_line(part, days) for part, days in granted]
-        lines += [
-            ledger.build_entry_line(entry)
-            for entry in self.entries.get(key, ())
-            if entry.category_id == category.pk
-        ]
-        lines += [
-            ledger.build_request_line(
-                row, *(bounds := (year.starts_on, year.ends_on)), self.count_days(row, *bounds)
-            )
-            for row in self.requests.get(key, ())
-            if row.category_id == category.pk
-        ]
+        """Returns the balance of a person, calculated from their first year on."""
+        history, policies = self.histories[key], self.policies[category.pk]
+        known = [year for year in self.years[:-1] if self.first_days[key] <= year.ends_on]
+        lines: Sequence[LedgerLine] = ()
+        expiring = ZERO
+        for year in (*known, self.years[-1]):
+            rules = allowances.find_carry_rules(history, category, policies, year)
+            carried: Sequence[CarriedDays] = ()
+            if rules and year.previous in known and self._has_carried(category, year):
+                remaining = sum((line.days for line in lines), ZERO)
+                carried = [CarriedDays(year.previous, remaining, rules)]
+            lines = self._list_lines(key, category, year, carried)
+            if rules is None or rules.taken_until is None:
+                continue
+            expired = self._build_expired(year, rules.taken_until, lines)
+            if self.today <= rules.taken_until:
+                expiring = -expired.days
+            elif expired.days:
+                lines = [*lines, expired]
+        parts = [line.part for line in lines if line.part is not None]
         base = (
             parts[-1].days_a_year
             if parts
-            else allowances.find_days_a_year(category, policies, year.ends_on)
+            else allowances.find_days_a_year(category, policies, self.years[-1].ends_on)
         )
-        return CategoryBalance(category, base, lines)
+        return CategoryBalance(category, base, lines, expiring)
 
     def sum_without_allowance(self, key: str, categories: Collection[str]) -> Decimal:
         """Returns the approved days of a person in other categories."""
-        year = self.year
+        year = self.years[-1]
         rows = [
             row
             for row in self.requests.get(key, ())
             if row.category_id in categories and row.status == AbsenceStatus.APPROVED
         ]
         return sum((self.count_days(row, year.starts_on, year.ends_on) for row in rows), ZERO)
+
+    def _has_carried(self, category: TimeOffCategory, year: LeaveYear) -> bool:
+        """Whether something is carried over into a leave year: once it has begun."""
+        first = category.carried_from or year.starts_on
+        return first <= year.starts_on <= self.today
+
+    def _list_lines(
+        self,
+        key: str,
+        category: TimeOffCategory,
+        year: LeaveYear,
+        carried: Sequence[CarriedDays],
+    ) -> Sequence[LedgerLine]:
+        """The lines of a leave year, but for what expires."""
+        parts = allowances.list_parts(
+            self.histories[key], category, self.policies[category.pk], year
+        )
+        granted = zip(parts, allowances.round_parts(parts), strict=True)
+        lines = [ledger.build_part_line(part, days) for part, days in granted]
+        first_day, last_day = year.starts_on, year.ends_on
+        entries = [
+            entry
+            for entry in self.entries.get(key, ())
+            if entry.category_id == category.pk and first_day <= entry.effective_date <= last_day
+        ]
+        if not any(_is_of_carry_over(entry, year) for entry in entries):
+            calculated = map(ledger.build_carried_line, carried)
+            lines += [line for line in calculated if line.days]
+        lines += map(ledger.build_entry_line, entries)
+        lines += [
+            ledger.build_request_line(
+                row, first_day, last_day, self.count_days(row, first_day, last_day)
+            )
+            for row in self.requests.get(key, ())
+            if row.category_id == category.pk
+            and row.start_date <= last_day
+            and row.end_date >= first_day
+        ]
+        return lines
+
+    def _build_expired(
+        self, year: LeaveYear, taken_until: date, lines: Sequence[LedgerLine]
+    ) -> LedgerLine:
+        """The line of carried days that no request takes until a day."""
+        requests = [line.request for line in lines if line.request is not None]
+        days = [self.count_days(row, year.starts_on, taken_until) for row in requests]
+        return ledger.build_expired_line(taken_until, lines, sum(days, ZERO))
+
+
+def _is_of_carry_over(entry: LedgerEntry, year: LeaveYear) -> bool:
+    """Whether an entry is in place of what would be carried over into a leave year."""
+    return entry.entry_type == EntryType.CARRY_OVER and entry.effective_date == year.starts_on
 
 
 def balance(person: Person, on: date) -> Balance:
@@ -201,12 +266,16 @@ def list_leave_use(
     policies: Sequence[LeavePolicy],
     year: LeaveYear,
     day: date,
+    *,
+    without: TimeOff | None = None,
 ) -> Sequence[LeaveUse]:
     """Returns what each of the people has taken of a category up to a day of a leave year.
 
-    Reads as many statements for many people as for one.
+    It is calculated `without` a request as if that had not been made. Reads as many statements for
+    many people as for one.
     """
-    records = _read_records(people, [category], {category.pk: policies}, year, day)
+    by_category = {category.pk: policies}
+    records = _read_records(people, [category], by_category, year, day, without=without)
 
     def count_taken(row: TimeOff) -> Decimal:
         if row.status != AbsenceStatus.APPROVED or row.start_date > day:
@@ -226,38 +295,99 @@ def list_leave_use(
 
 
 def _read_records(
-    people: Collection[Person],
+    people: Sequence[Person],
     categories: Collection[TimeOffCategory],
     policies: Mapping[str, Sequence[LeavePolicy]],
     year: LeaveYear,
     day: date,
+    *,
+    without: TimeOff | None = None,
 ) -> LeaveRecords:
     """Reads what balances are calculated from, and what is needed to divide requests at a day."""
     by_key = {person.pk: person for person in people}
     named = {category.pk: category for category in categories}
+    zone = days.get_zone(people[0].organization) if people else None
+    today = timezone.localdate(timezone=zone)
+    first_days = {one.pk: timezone.localdate(one.created_at, zone) for one in people}
+    years: Sequence[LeaveYear] = [year]
+    if year.starts_on <= today:
+        years = leave_years.list_years(
+            _find_first_day(first_days.values(), categories, policies, year), year
+        )
     # By the people alone: without statistics, SQLite takes the index of the organization or of the
     # category instead, and reads the rows of all people.
     entries = LedgerEntry.objects.filter(
-        person__in=by_key, effective_date__range=(year.starts_on, year.ends_on)
+        person__in=by_key,
+        effective_date__range=(years[0].starts_on, year.ends_on),
+        is_replaced=False,
     )
     requests = TimeOff.objects.filter(
         person__in=by_key,
         status__in=BLOCKING,
         start_date__lte=year.ends_on,
-        end_date__gte=year.starts_on,
+        end_date__gte=years[0].starts_on,
     )
-    found = [row for row in requests.order_by("start_date", "pk") if row.category_id in named]
+    found = [
+        row
+        for row in requests.order_by("start_date", "pk")
+        if row.category_id in named and row != without
+    ]
     for row in found:
         row.person, row.category = by_key[row.person_id], named[row.category_id]
     histories = find_histories(by_key.values())
-    divided = [row for row in found if _is_divided(row, year, day)]
-    holidays = calendars.find_holidays_of(
-        [histories[key] for key in {row.person_id for row in divided}],
-        min((row.start_date for row in divided), default=day),
-        max((row.end_date for row in divided), default=day),
-    )
+    last_days = {day, *_list_last_days(categories, policies, years)}
+    holidays = _find_holidays(found, histories, last_days)
     ordered = entries.order_by("effective_date", "pk")
-    return LeaveRecords(year, histories, policies, _group(ordered), _group(found), holidays)
+    return LeaveRecords(
+        today, years, first_days, histories, policies, _group(ordered), _group(found), holidays
+    )
+
+
+def _list_last_days(
+    categories: Iterable[TimeOffCategory],
+    policies: Mapping[str, Sequence[LeavePolicy]],
+    years: Sequence[LeaveYear],
+) -> set[date]:
+    """The days at which requests are divided: ends of leave years, and of carried days in them."""
+    found = {years[0].starts_on - ONE_DAY, *(year.ends_on for year in years)}
+    for category in categories:
+        own = policies.get(category.pk, ())
+        for year in years:
+            found |= allowances.list_ends_of_carried_days(category, own, year)
+    return found
+
+
+def _find_holidays(
+    rows: Sequence[TimeOff],
+    histories: Mapping[str, EmploymentHistory],
+    last_days: Collection[date],
+) -> Mapping[str, Holidays]:
+    """The holidays of people with requests that begin up to one of the days and go on after it."""
+    divided = [
+        row for row in rows if any(row.start_date <= end < row.end_date for end in last_days)
+    ]
+    if not divided:
+        return {}
+    first, last = min(row.start_date for row in divided), max(row.end_date for row in divided)
+    people = {row.person_id for row in divided}
+    return calendars.find_holidays_of([histories[key] for key in people], first, last)
+
+
+def _find_first_day(
+    known: Iterable[date],
+    categories: Iterable[TimeOffCategory],
+    policies: Mapping[str, Sequence[LeavePolicy]],
+    year: LeaveYear,
+) -> date:
+    """A day of the first leave year that the balances of a leave year follow from."""
+    carrying = [
+        one
+        for one in categories
+        if one.consumes_balance and allowances.has_carry_over(one, policies.get(one.pk, ()))
+    ]
+    earliest = [one.carried_from - ONE_DAY for one in carrying if one.carried_from]
+    first = min(known, default=year.starts_on) if carrying else year.starts_on
+    return max(first, min(earliest)) if len(earliest) == len(carrying) > 0 else first
 
 
 def _group(rows: Iterable[OfPerson]) -> Mapping[str, Sequence[OfPerson]]:
@@ -290,76 +420,3 @@ def filter_taken_below(
     total = complete.order_by().values("person").annotate(total=Sum("amount_days"))
     found: Any = Coalesce(Subquery(total.values("total")), ZERO, output_field=DecimalField())
     return people.annotate(complete=found).filter(complete__lt=most)
-
-
-def _is_divided(row: TimeOff, year: LeaveYear, day: date) -> bool:
-    """Whether only a part of a request is in the leave year, or up to the day."""
-    is_within = year.starts_on <= row.start_date and row.end_date <= year.ends_on
-    return not is_within or row.start_date <= day < row.end_date
-
-
-def carry_over_everywhere(now: datetime) -> int:
-    """Does what `carry_over` does for every organization that has a category to carry over."""
-    carried = TimeOffCategory.objects.filter(carry_over_days__gt=0).values("organization")
-    organizations = list(Organization.with_sandboxes.filter(pk__in=carried))
-    return sum(carry_over(organization, now) for organization in organizations)
-
-
-def carry_over(organization: Organization, now: datetime) -> int:
-    """Carries what was left of one leave year into the next, which has begun in its time zone.
-
-    Returns the number of new ledger entries. At most the category's days are carried over, and
-    only once for each person and category. Nothing is known of the year before for people whose
-    records were made in this one. After the first day of a leave year this is done once a day.
-    """
-    zone = days.get_zone(organization)
-    today = timezone.localdate(now, zone)
-    settings = leave_years.find_settings(organization.pk)
-    year = leave_years.find_year(settings, today)
-    if today != year.starts_on and now.astimezone(UTC).hour != CATCH_UP_HOUR:
-        return 0
-    last_day = year.starts_on - ONE_DAY
-    carried = access.rows(TimeOffCategory, organization.pk).filter(carry_over_days__gt=0)
-    categories = list(carried.filter(consumes_balance=True))
-    limits = {category.pk: category.carry_over_days for category in categories}
-    employed = access.rows(Person, organization.pk).exclude(end_date__lt=year.starts_on)
-    begins = datetime.combine(year.starts_on, time.min, zone)
-    known = employed.filter(start_date__lte=last_day, created_at__lt=begins).exclude(
-        pk__in=_list_finished(organization, year.starts_on, limits)
-    )
-    people = list(known.select_related("working_pattern", "work_place")) if limits else []
-    policies = allowances.list_policies(organization.pk, categories) if people else {}
-    before = leave_years.find_year(settings, last_day)
-    made = 0
-    for first in range(0, len(people), BATCH):
-        batch = people[first : first + BATCH]
-        records = _read_records(batch, categories, policies, before, last_day)
-        for person in batch:
-            for category in categories:
-                remaining = records.build_balance(person.pk, category).remaining
-                amount = min(remaining, limits[category.pk])
-                made += amount > 0 and _carry(person, category, year.starts_on, amount)
-    return made
-
-
-def _list_finished(
-    organization: Organization, day: date, categories: Collection[str]
-) -> QuerySet[Any, Any]:
-    """The people for whom each of the categories was carried over on a day."""
-    entries = access.rows(LedgerEntry, organization.pk).filter(
-        entry_type=EntryType.CARRY_OVER, effective_date=day, category__in=categories
-    )
-    counted = entries.order_by().values("person").annotate(count=Count("pk"))
-    return counted.filter(count=len(categories)).values("person")
-
-
-def _carry(person: Person, category: TimeOffCategory, day: date, amount: Decimal) -> bool:
-    with transaction.atomic():
-        _row, is_new = LedgerEntry.objects.get_or_create(
-            person=person,
-            category=category,
-            effective_date=day,
-            entry_type=EntryType.CARRY_OVER,
-            defaults={"organization_id": person.organization_id, "amount_days": amount},
-        )
-    return is_new

@@ -14,7 +14,7 @@ from people import ledger
 from people.balances import Balance
 from people.changes import ConflictingChange
 from people.models import TimeOffCategory
-from people.time_off import OverlappingRequest
+from people.request_checks import OverlappingRequest
 
 # Of rows that have a category; as `is_disclosed`.
 DISCLOSED: Final = Q(category__is_sickness=False) & (

@@ -1,5 +1,6 @@
 """The leave years of an organization."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from uuid import UUID
@@ -21,6 +22,12 @@ class LeaveYear:
         return self.ends_on + ONE_DAY
 
     @property
+    def previous(self) -> "LeaveYear":
+        # Every year has the day on which leave years begin.
+        begins = self.starts_on.replace(year=self.starts_on.year - 1)
+        return LeaveYear(begins, self.starts_on - ONE_DAY)
+
+    @property
     def length(self) -> int:
         return (self.ends_on - self.starts_on).days + 1
 
@@ -39,3 +46,11 @@ def find_year(settings: TimeOffSettings, on: date) -> LeaveYear:
     if on < begins[0]:
         begins = [date(on.year - 1, settings.reset_month, settings.reset_day), begins[0]]
     return LeaveYear(begins[0], begins[1] - ONE_DAY)
+
+
+def list_years(first: date, last: LeaveYear) -> Sequence[LeaveYear]:
+    """Returns the leave years from that of a day to another one, at least the last."""
+    found = [last]
+    while first < found[-1].starts_on:
+        found.append(found[-1].previous)
+    return found[::-1]

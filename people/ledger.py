@@ -10,7 +10,8 @@ from django.db import models
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from people.allowances import DAYS_OF_FULL_TIME, AllowancePart
+from people.allowances import DAYS_OF_FULL_TIME, AllowancePart, CarryRules
+from people.leave_years import LeaveYear
 from people.models import AbsenceStatus, EntryType, LeavePolicy, LedgerEntry, TimeOff
 
 
@@ -35,8 +36,20 @@ KINDS_OF_ENTRIES: Final[Mapping[str, LineKind]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedDays:
+    """What was left of the leave year before, and the rules for carrying it over."""
+
+    year_before: LeaveYear
+    remaining: Decimal
+    rules: CarryRules
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerLine:
-    """Days that are added to a balance, or taken away if negative; at most one source is given."""
+    """Days that are added to a balance, or taken away if negative; at most one source is given.
+
+    `entry_type` is that of the entry, or the one that calculated days would have as an entry.
+    """
 
     kind: LineKind
     first_day: date
@@ -45,14 +58,20 @@ class LedgerLine:
     part: AllowancePart | None = None
     entry: LedgerEntry | None = None
     request: TimeOff | None = None
+    carried: CarriedDays | None = None
+    entry_type: EntryType | None = None
 
     @property
     def text(self) -> str:
         """How the days were counted, or where they come from."""
         if self.part is not None:
             return _describe_part(self.part)
+        if self.carried is not None:
+            return _describe_carried(self.carried)
         if self.entry is not None:
             return str(self.entry.get_entry_type_display())
+        if self.kind == LineKind.EXPIRED:
+            return _("Carried over, and not taken until %s") % self.last_day
         return str(self.request.get_status_display()) if self.request else str(self.kind.label)
 
     @property
@@ -82,7 +101,27 @@ def build_part_line(part: AllowancePart, days: Decimal) -> LedgerLine:
 
 def build_entry_line(entry: LedgerEntry) -> LedgerLine:
     kind, day = KINDS_OF_ENTRIES[entry.entry_type], entry.effective_date
-    return LedgerLine(kind, day, day, entry.amount_days, entry=entry)
+    entry_type = EntryType(entry.entry_type)
+    return LedgerLine(kind, day, day, entry.amount_days, entry=entry, entry_type=entry_type)
+
+
+def build_carried_line(carried: CarriedDays) -> LedgerLine:
+    """Returns the line of what is carried over into a leave year, on its first day."""
+    day, days = carried.year_before.resets_on, carried.rules.limit(carried.remaining)
+    kind, entry_type = LineKind.CARRIED, EntryType.CARRY_OVER
+    return LedgerLine(kind, day, day, days, carried=carried, entry_type=entry_type)
+
+
+def build_expired_line(day: date, lines: Sequence[LedgerLine], used: Decimal) -> LedgerLine:
+    """Returns the line of the carried days that were not taken until a day, zero if all were.
+
+    Carried days are taken before others. `used` are the days of requests until that day. What was
+    entered as expired has expired already.
+    """
+    kinds = (LineKind.CARRIED, LineKind.EXPIRED)
+    left = sum((one.days for one in lines if one.kind in kinds and one.first_day <= day), -used)
+    days = -max(left, Decimal(0))
+    return LedgerLine(LineKind.EXPIRED, day, day, days, entry_type=EntryType.EXPIRED)
 
 
 def build_request_line(request: TimeOff, first: date, last: date, days: Decimal) -> LedgerLine:
@@ -106,3 +145,21 @@ def _describe_part(part: AllowancePart) -> str:
         "full": DAYS_OF_FULL_TIME,
     }
     return f"{words % figures}: {float(round(part.exact, 2)):g}"
+
+
+def _describe_carried(carried: CarriedDays) -> str:
+    year, rules = carried.year_before, carried.rules
+    if carried.remaining < 0:
+        words = _("Taken too much from %(first)s to %(last)s: %(left)s")
+    else:
+        words = _("Left from %(first)s to %(last)s: %(left)s, carried over at most: %(most)s")
+    if rules.taken_until and carried.remaining > 0:
+        words += _(", taken until %(until)s")
+    figures = {
+        "first": year.starts_on,
+        "last": year.ends_on,
+        "left": f"{float(abs(carried.remaining)):g}",
+        "most": f"{float(rules.most_days):g}",
+        "until": rules.taken_until,
+    }
+    return words % figures

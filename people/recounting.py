@@ -1,8 +1,9 @@
 """Requests are counted again when what they are counted by changes: holidays, employment, rules.
 
 What has to be counted is a row, which the worker reads after the change was committed. It counts
-the requests of some people at a time, so that nobody waits for all of them. The leave years that
-have ended stay as they were counted. Each request that has another length then is on record.
+the requests of some people at a time, so that nobody waits for all of them. Leave years that have
+ended stay as they were counted, unless the change names the days that it is about. Each request
+that has another length then is on record.
 """
 
 import time
@@ -11,16 +12,19 @@ from datetime import date
 from functools import partial
 from typing import Any, Final
 
+import structlog
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from foundation import leases, queueing
-from people import access, calendars, changes, days, leave_years, time_off
+from people import access, calendars, changes, days, leave_years, lengths
 from people.employment_history import find_histories
-from people.models import LengthChange, Person, Recount, TimeOff
+from people.models import EmploymentRecord, LengthChange, Person, Recount, TimeOff
 from people.models.time_off import BLOCKING
 from workspace.models import Organization, User
+
+log = structlog.get_logger(__name__)
 
 TASK: Final = "people.recount"
 # Of a run; the next one continues where it stopped.
@@ -41,7 +45,8 @@ def request_recount(
     """Has the worker count requests again: those that have a day from the first date to the last.
 
     Further conditions are a `person`, a `work_place` or a `category`. Called in the transaction of
-    the change. Returns whether there are such requests.
+    the change. Returns whether there are such requests. There may be one that is being made, so
+    that the worker looks for them in any case.
     """
     recount = Recount(
         organization=organization,
@@ -51,15 +56,16 @@ def request_recount(
         last_day=max(dates, default=None),
         **conditions,
     )
-    if not _find_requests(recount).exists():
-        return False
     recount.save(force_insert=True)
     transaction.on_commit(partial(queueing.send, TASK))
-    return True
+    return _find_requests(recount).exists()
 
 
 def run_waiting() -> int:
-    """Counts what waits, for half a minute; returns how many requests have another length."""
+    """Counts what waits, for half a minute; returns how many requests have another length.
+
+    One that fails is tried again in the next run, and does not keep the others from being counted.
+    """
     until = time.monotonic() + RUN_SECONDS
     changed = 0
     for key in list(Recount.objects.filter(finished_at=None).values_list("pk", flat=True)):
@@ -67,7 +73,11 @@ def run_waiting() -> int:
         while not is_finished:
             if leases.is_stopping() or time.monotonic() > until:
                 return changed
-            count, is_finished = _run_batch(key)
+            try:
+                count, is_finished = _run_batch(key)
+            except Exception:
+                log.exception("recount_failed", recount=key)
+                break
             changed += count
     return changed
 
@@ -80,9 +90,8 @@ def _run_batch(key: str) -> tuple[int, bool]:
         recount = related.select_for_update(of=("self",)).filter(pk=key).first()
         if recount is None or recount.finished_at is not None:
             return 0, True
-        found = _find_requests(recount).filter(person__gt=recount.last_person)
-        people = found.order_by("person_id").values_list("person_id", flat=True).distinct()
-        keys = list(people[:BATCH])
+        people = _find_people(recount).filter(pk__gt=recount.last_person).order_by("pk")
+        keys = list(people.values_list("pk", flat=True)[:BATCH])
         changed = _recount(recount, keys)
         access.rows(LengthChange, recount.organization_id).bulk_create(changed)
         values: dict[str, object] = (
@@ -94,24 +103,34 @@ def _run_batch(key: str) -> tuple[int, bool]:
 
 def _find_requests(recount: Recount) -> QuerySet[TimeOff]:
     """The pending and approved requests that a recount is about."""
-    first_day = _find_first_open_day(recount.organization)
-    if recount.first_day is not None:
-        first_day = max(first_day, recount.first_day)
+    first_day = recount.first_day or _find_first_open_day(recount.organization)
     rows = access.rows(TimeOff, recount.organization_id)
     found = rows.filter(status__in=BLOCKING, end_date__gte=first_day)
     if recount.last_day is not None:
         found = found.filter(start_date__lte=recount.last_day)
-        if recount.last_day < first_day:
-            return found.none()
     if recount.person_id:
         found = found.filter(person=recount.person_id)
     if recount.category_id:
         found = found.filter(category=recount.category_id)
-    if place := recount.work_place_id:
-        people = access.rows(Person, recount.organization_id)
-        there = Q(work_place=place) | Q(employment_history__work_place=place)
-        found = found.filter(person__in=people.filter(there).values("pk"))
+    if recount.work_place_id:
+        found = found.filter(person__in=_find_people(recount).values("pk"))
     return found
+
+
+def _find_people(recount: Recount) -> QuerySet[Person]:
+    """The people whose requests a recount may be about, also those without requests.
+
+    A request that is being made is not visible yet, but it holds the lock of its person. Whoever
+    locks the person next waits for it, and then sees it.
+    """
+    people = access.rows(Person, recount.organization_id)
+    if recount.person_id:
+        return people.filter(pk=recount.person_id)
+    if place := recount.work_place_id:
+        records = access.rows(EmploymentRecord, recount.organization_id)
+        there = records.filter(work_place=place).values("person")
+        return people.filter(Q(work_place=place) | Q(pk__in=there))
+    return people
 
 
 def _find_first_open_day(organization: Organization) -> date:
@@ -141,7 +160,7 @@ def _recount(recount: Recount, keys: Collection[str]) -> list[LengthChange]:
     for row in rows:
         before, history = row.amount_days, histories[row.person_id]
         row.person = history.person
-        taken = time_off.amount(
+        taken = lengths.amount(
             row, row.start_date, row.end_date, history=history, holidays=holidays[row.person_id]
         )
         changes.apply(row, {"amount_days": taken.days, "amount_minutes": taken.minutes})

@@ -1,14 +1,8 @@
 from django.utils import timezone
 
 from foundation.background import task
-from people import balances, employment, recounting, search_backfill
+from people import employment, recounting, search_backfill
 from people.mcp import budget
-
-
-@task(name="people.carry_over")
-def carry_over() -> int:
-    """Carries leave into the new leave year where one has begun; safe to run twice."""
-    return balances.carry_over_everywhere(timezone.now())
 
 
 @task(name="people.apply_employment")

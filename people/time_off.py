@@ -1,7 +1,11 @@
-"""Requests for time off: made, changed, cancelled and decided. Only pending ones change."""
+"""Requests for time off: made, changed, cancelled and decided.
 
-from collections.abc import Callable, Mapping
-from datetime import date
+Only pending ones change, and approved ones are cancelled as their leave policy allows.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -9,21 +13,33 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from people import access, calendars, changes, days, working_time
-from people.calendars import Holidays
+from people import (
+    access,
+    allowances,
+    approvers,
+    changes,
+    days,
+    lengths,
+    overdrafts,
+    request_checks,
+)
+from people.approvers import Approver
 from people.changes import ConflictingChange, RefusedChange
-from people.employment_history import EmploymentHistory, find_history
+from people.employment_history import find_history
 from people.models import (
     AbsenceStatus,
-    HolidayTreatment,
+    CancellationRule,
+    DeciderRole,
+    LeavePolicy,
     Person,
     TimeOff,
     TimeOffCategory,
+    TimeOffDecision,
 )
+from people.models.decisions import MAX_COMMENT, MAX_PROGRAM
 from people.models.time_off import BLOCKING
-from people.working_time import NOTHING, Amount
+from workspace.models import User
 
-MAX_DAYS: Final = 366
 MAX_NOTE: Final = 512
 CHANGEABLE: Final = ("category", "start_date", "end_date", "is_from_half_day", "is_to_half_day")
 
@@ -31,21 +47,41 @@ CHANGEABLE: Final = ("category", "start_date", "end_date", "is_from_half_day", "
 Precondition: TypeAlias = Callable[[TimeOff], None]
 
 
-class OverlappingRequest(ConflictingChange):
-    """The days of a request are those of another one of the person."""
+@dataclass(frozen=True, slots=True)
+class TimeOffDecider:
+    """Who decides: the account that is signed in, or the name of the API key that was sent.
 
-    def __init__(self, other: TimeOff) -> None:
-        self.other = other
-        self.short_message = _("Another request has some of these days. Choose other days.")
-        days = _("%(first)s to %(last)s") % {"first": other.start_date, "last": other.end_date}
-        message = _(
-            "Another request has some of these days: %(days)s, %(status)s, %(id)s. Choose other "
-            "days, or change that request first."
-        )
-        super().__init__(
-            message % {"days": days, "status": other.get_status_display().lower(), "id": other.pk},
-            field="start_date",
-        )
+    `person` is the one for whom a program decides. Without one, the account decides as an admin,
+    and the program for itself. The comment is kept, and answered to programs.
+    """
+
+    user: User | None = None
+    program: str = ""
+    person: Person | None = None
+    comment: str = ""
+
+
+UNNAMED: Final = TimeOffDecider()
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedRequest:
+    """A request as it was approved, and what the one who approved it should know of it."""
+
+    row: TimeOff
+    warnings: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOffApproval:
+    """Who decides about a request, who has decided, and why it could not be made now."""
+
+    row: TimeOff
+    steps: int
+    approvers: Sequence[Approver]
+    decisions: Sequence[TimeOffDecision]
+    problem: str
+    cancellable_until: date | None
 
 
 def always(_row: TimeOff) -> None:
@@ -62,7 +98,7 @@ def request(
     is_to_half_day: bool = False,
     note: str = "",
 ) -> TimeOff:
-    """Requests time off: pending if the person has a manager, else approved at once.
+    """Requests time off: pending if the person has a manager or an approver, else approved.
 
     Raises RefusedChange, and ConflictingChange if a pending or approved request has one of the
     days.
@@ -80,10 +116,11 @@ def request(
             is_to_half_day=is_to_half_day,
             note=note[:MAX_NOTE],
         )
-        _measure(row)
-        if locked.manager_id is None:
+        request_checks.measure(row)
+        if not approvers.has_approver(locked):
             row.status, row.decided_at = AbsenceStatus.APPROVED, row.created_at
         row.save(force_insert=True)
+        overdrafts.require_allowance(row, find_policy(row))
     return row
 
 
@@ -97,148 +134,240 @@ def change(
     if not values or not values.keys() <= set(CHANGEABLE):
         raise RefusedChange(_("Give at least one of: %s.") % ", ".join(CHANGEABLE))
     with transaction.atomic():
-        row = _pending(organization_id, key, precondition)
+        row = _lock(organization_id, key, precondition)
+        _require_pending(row)
         new = TimeOff(**_own_values(row) | values)
-        _measure(new)
-        changes.apply(row, _own_values(new))
+        request_checks.measure(new)
+        takes_less = _takes_less(new, row)
+        changed = _own_values(new)
+        if changed != _own_values(row):
+            changed["approved_steps"] = 0
+        changes.apply(row, changed)
+        if not takes_less:
+            overdrafts.require_allowance(row, find_policy(row))
     return row
 
 
-def cancel(organization_id: UUID, key: object, *, precondition: Precondition = always) -> TimeOff:
-    """Cancels a pending request. Raises RecordNotFound and ConflictingChange."""
-    return _end(organization_id, key, precondition, {"status": AbsenceStatus.CANCELLED})
+def cancel(
+    organization_id: UUID,
+    key: object,
+    decider: TimeOffDecider = UNNAMED,
+    *,
+    precondition: Precondition = always,
+) -> TimeOff:
+    """Cancels a pending request, or an approved one as its leave policy allows.
+
+    Raises RecordNotFound, ConflictingChange and RefusedChange.
+    """
+    with transaction.atomic():
+        row = _lock(organization_id, key, precondition)
+        is_approved = row.status == AbsenceStatus.APPROVED
+        if is_approved and decider.user is None:
+            _require_cancellable(row, find_policy(row))
+        elif not is_approved:
+            _require_pending(row)
+        role = _find_role_of_canceller(row, decider)
+        changes.apply(row, {"status": AbsenceStatus.CANCELLED})
+        _record(row, decider, role)
+    return row
 
 
-def approve(organization_id: UUID, key: object, *, precondition: Precondition = always) -> TimeOff:
-    """Approves a pending request. Raises RecordNotFound and ConflictingChange."""
-    values = {"status": AbsenceStatus.APPROVED, "decided_at": timezone.now()}
-    return _end(organization_id, key, precondition, values)
+def approve(
+    organization_id: UUID,
+    key: object,
+    decider: TimeOffDecider = UNNAMED,
+    *,
+    precondition: Precondition = always,
+) -> ApprovedRequest:
+    """Approves a pending request as it is now: it is measured again.
+
+    It stays pending until as many people have approved it as its leave policy says. Raises
+    RecordNotFound, ConflictingChange if it could not be made any more, and RefusedChange if
+    the decider may not approve it, or if its policy refuses what it takes.
+    """
+    with transaction.atomic():
+        row = _lock(organization_id, key, precondition)
+        _require_pending(row)
+        step = row.approved_steps + 1
+        role = _find_role(row, decider, step)
+        _require_another(row, decider)
+        history, before = find_history(row.person), row.amount_days
+        if problem := request_checks.find_problem(row, history):
+            message = _("This request cannot be approved any more. %s")
+            raise ConflictingChange(message % problem)
+        taken = lengths.amount(row, row.start_date, row.end_date, history=history)
+        values = {"approved_steps": step, "amount_days": taken.days}
+        policy = find_policy(row)
+        if step >= policy.approval_steps:
+            values |= {"status": AbsenceStatus.APPROVED, "decided_at": timezone.now()}
+        changes.apply(row, values | {"amount_minutes": taken.minutes})
+        overdrafts.require_allowance(row, policy)
+        _record(row, decider, role, AbsenceStatus.APPROVED, step)
+        warnings = list(overdrafts.list_warnings(row, policy))
+    if row.amount_days != before:
+        text = _("The length was counted again: %(after)s days instead of %(before)s.")
+        figures = {"after": row.amount_days, "before": before}
+        warnings.insert(0, text % {name: f"{float(one):g}" for name, one in figures.items()})
+    return ApprovedRequest(row, warnings)
 
 
 def decline(
-    organization_id: UUID, key: object, note: str = "", *, precondition: Precondition = always
+    organization_id: UUID,
+    key: object,
+    note: str = "",
+    decider: TimeOffDecider = UNNAMED,
+    *,
+    precondition: Precondition = always,
 ) -> TimeOff:
     """Rejects a pending request, with a private note.
 
-    Raises RecordNotFound and ConflictingChange.
+    Raises RecordNotFound, ConflictingChange, and RefusedChange if the decider may not reject it.
     """
-    values = {"status": AbsenceStatus.REJECTED, "decided_at": timezone.now()}
-    values |= {"response_note": note[:MAX_NOTE]}
-    return _end(organization_id, key, precondition, values)
-
-
-def check(row: TimeOff) -> None:
-    """Raises RefusedChange if this unsaved request could not be made now; gives it its amount."""
-    _measure(row)
-
-
-def amount(
-    row: TimeOff,
-    start: date,
-    end: date,
-    *,
-    history: EmploymentHistory | None = None,
-    holidays: Holidays | None = None,
-) -> Amount:
-    """Returns the working time that a request takes between two days, both included.
-
-    Each day counts by the working pattern and the holiday calendar that the person has on it. The
-    employment and the holidays are read unless they are given.
-    """
-    history = history or find_history(row.person)
-    counted = row.category.public_holidays == HolidayTreatment.INCLUDE
-    first, last = max(start, row.start_date), min(end, row.end_date)
-    if holidays is None and not counted:
-        holidays = calendars.find_holidays_of([history], first, last)[row.person_id]
-    free = {} if counted or holidays is None else holidays
-    parts = [
-        working_time.amount(
-            working_time.week_of(terms.working_pattern),
-            free,
-            begins,
-            ends,
-            is_from_half_day=row.is_from_half_day and begins == row.start_date,
-            is_to_half_day=row.is_to_half_day and ends == row.end_date,
-        )
-        for terms, begins, ends in history.divide(first, last)
-    ]
-    return Amount(sum((one.days for one in parts), NOTHING), sum(one.minutes for one in parts))
-
-
-def _end(
-    organization_id: UUID, key: object, precondition: Precondition, values: Mapping[str, Any]
-) -> TimeOff:
     with transaction.atomic():
-        row = _pending(organization_id, key, precondition)
-        changes.apply(row, values)
+        row = _lock(organization_id, key, precondition)
+        _require_pending(row)
+        step = row.approved_steps + 1
+        role = _find_role(row, decider, step)
+        values = {"status": AbsenceStatus.REJECTED, "decided_at": timezone.now()}
+        changes.apply(row, values | {"response_note": note[:MAX_NOTE]})
+        _record(row, decider, role, AbsenceStatus.REJECTED, step)
     return row
 
 
-def _pending(organization_id: UUID, key: object, precondition: Precondition) -> TimeOff:
+def find_approval(row: TimeOff) -> TimeOffApproval:
+    """Returns who decides about a request, and who has decided."""
+    policy, problem, found = find_policy(row), "", list[Approver]()
+    if row.status in BLOCKING:
+        problem = request_checks.find_problem(row, find_history(row.person))
+    if row.status == AbsenceStatus.PENDING:
+        today = days.today(row.organization)
+        found += approvers.list_approvers(row.person, today, row.approved_steps + 1)
+    return TimeOffApproval(
+        row,
+        policy.approval_steps,
+        found,
+        list(row.decisions.select_related("person", "user")),
+        problem,
+        get_last_cancellation_day(row, policy),
+    )
+
+
+def find_policy(row: TimeOff) -> LeavePolicy:
+    """Returns the leave policy whose rules a request has: that of its first day."""
+    return allowances.find_policy(find_history(row.person), row.category, row.start_date)
+
+
+def list_warnings(row: TimeOff) -> Sequence[str]:
+    """Returns what the one who saved a request should know of it."""
+    return overdrafts.list_warnings(row, find_policy(row))
+
+
+def _takes_less(new: TimeOff, old: TimeOff) -> bool:
+    """Whether a request takes no day, and no more of an allowance, than it did."""
+    is_within = old.start_date <= new.start_date and new.end_date <= old.end_date
+    is_alike = new.category_id == old.category_id
+    return is_within and is_alike and new.amount_days <= old.amount_days
+
+
+def get_last_cancellation_day(row: TimeOff, policy: LeavePolicy) -> date | None:
+    """Returns the last day on which an approved request may be cancelled; None for admins only."""
+    if policy.cancellation == CancellationRule.ADMINS:
+        return None
+    return row.start_date - timedelta(days=policy.cancellation_days)
+
+
+def _require_cancellable(row: TimeOff, policy: LeavePolicy) -> None:
+    last_day = get_last_cancellation_day(row, policy)
+    if last_day is None:
+        _require_pending(row)
+    elif days.today(row.organization) > last_day:
+        message = _("This request could be cancelled until %s. An admin can still cancel it.")
+        raise ConflictingChange(message % last_day)
+
+
+def _require_pending(row: TimeOff) -> None:
+    if row.status != AbsenceStatus.PENDING:
+        raise ConflictingChange(
+            _("Only a pending request can be changed. This one is %s.") % row.status
+        )
+
+
+def _require_another(row: TimeOff, decider: TimeOffDecider) -> None:
+    """Raises RefusedChange if the decider has approved an earlier step of a request."""
+    approvals = row.decisions.filter(decision=AbsenceStatus.APPROVED)
+    approvals = approvals.select_related("person", "user")
+    # Approvals before the request was changed do not count.
+    for one in approvals.order_by("-created_at", "-step")[: row.approved_steps]:
+        if _has_decided(decider, one):
+            message = _("Somebody else has to approve this request in the second step.")
+            raise RefusedChange(message, "decided_by_id")
+
+
+def _has_decided(decider: TimeOffDecider, decision: TimeOffDecision) -> bool:
+    """Whether a decision is one of the decider, who is known by another account if need be."""
+    if decider.person and decision.person:
+        return decider.person.pk == decision.person.pk
+    person, user = decider.person or decision.person, decider.user or decision.user
+    if person is None:
+        own = (decider.user.pk if decider.user else None, decider.program)
+        return own == (decision.user_id, decision.program)
+    # Accounts are no people: they have the same address.
+    return user is not None and bool(user.email) and user.email.lower() == person.work_email.lower()
+
+
+def _find_role(row: TimeOff, decider: TimeOffDecider, *steps: int) -> DeciderRole:
+    """By what the decider may decide in one of some steps. Raises RefusedChange."""
+    if decider.person is None:
+        return DeciderRole.PROGRAM if decider.user is None else DeciderRole.ADMIN
+    today = days.today(row.organization)
+    for step in steps:
+        found = approvers.find_approver(row.person, decider.person, today, step)
+        if found is not None:
+            return found.role
+    message = _("%s may not decide about this request now.")
+    raise RefusedChange(message % decider.person, "decided_by_id")
+
+
+def _find_role_of_canceller(row: TimeOff, decider: TimeOffDecider) -> DeciderRole:
+    """By what somebody may cancel a request. Raises RefusedChange."""
+    is_pending = row.status == AbsenceStatus.PENDING
+    if decider.person is not None and decider.person.pk == row.person_id:
+        if is_pending or find_policy(row).cancellation == CancellationRule.EVERYBODY:
+            return DeciderRole.PERSON
+        message = _("An approved request is not cancelled by the person, but by an approver.")
+        raise RefusedChange(message, "decided_by_id")
+    return _find_role(row, decider, *((row.approved_steps + 1,) if is_pending else (1, 2)))
+
+
+def _record(
+    row: TimeOff,
+    decider: TimeOffDecider,
+    role: DeciderRole,
+    decision: AbsenceStatus = AbsenceStatus.CANCELLED,
+    step: int | None = None,
+) -> None:
+    access.rows(TimeOffDecision, row.organization_id).create(
+        organization_id=row.organization_id,
+        time_off=row,
+        decision=decision,
+        step=step,
+        role=role,
+        person=decider.person,
+        user=decider.user,
+        program=decider.program[:MAX_PROGRAM],
+        comment=decider.comment[:MAX_COMMENT],
+    )
+
+
+def _lock(organization_id: UUID, key: object, precondition: Precondition) -> TimeOff:
     """The request, locked together with its person, as everything that may change it locks them."""
     found = access.row(TimeOff, organization_id, key)
     access.lock_row(Person, organization_id, found.person_id)
     row = access.lock_row(TimeOff, organization_id, key)
     precondition(row)
-    if row.status != AbsenceStatus.PENDING:
-        raise ConflictingChange(
-            _("Only a pending request can be changed. This one is %s.") % row.status
-        )
     return row
 
 
 def _own_values(row: TimeOff) -> dict[str, Any]:
     names = ("person", *CHANGEABLE, "amount_days", "amount_minutes", "organization", "pk")
     return {name: getattr(row, name) for name in names}
-
-
-def _check_days(row: TimeOff) -> None:
-    """Raises RefusedChange if nobody could request these days."""
-    for name in ("start_date", "end_date"):
-        if message := days.bounds_message(getattr(row, name)):
-            raise RefusedChange(message, name)
-    if row.end_date < row.start_date:
-        raise RefusedChange(_("The last day is before the first day."), "end_date")
-    if (row.end_date - row.start_date).days >= MAX_DAYS:
-        raise RefusedChange(_("A request has at most %d days.") % MAX_DAYS, "end_date")
-    if row.start_date == row.end_date and row.is_from_half_day and row.is_to_half_day:
-        raise RefusedChange(_("A request of one day has one half day at most."), "is_to_half_day")
-
-
-def _check_employment(row: TimeOff, history: EmploymentHistory) -> None:
-    """Raises RefusedChange unless the days are days of one employment."""
-    period = history.find_period(row.start_date)
-    if period is None:
-        # The next employment, else the last one: that of which the day is nearly one.
-        later = [one for one in history.periods if one.first_day > row.start_date]
-        if later:
-            message = _("The person is not employed on the first day, but from %s on.")
-            raise RefusedChange(message % later[0].joined, "start_date")
-        message = _("The person is not employed on the first day, but until %s.")
-        raise RefusedChange(message % history.periods[-1].left, "start_date")
-    if not period.includes(row.end_date):
-        message = _("The person is not employed on the last day, but until %s.")
-        raise RefusedChange(message % period.left, "end_date")
-
-
-def _measure(row: TimeOff) -> None:
-    """Gives a request its amount.
-
-    Raises RefusedChange and ConflictingChange if it cannot be made.
-    """
-    _check_days(row)
-    person, category = row.person, row.category
-    if category.organization_id != person.organization_id or not category.is_active:
-        raise RefusedChange(_("The category does not exist."), "category_id")
-    history = find_history(person)
-    _check_employment(row, history)
-    taken = amount(row, row.start_date, row.end_date, history=history)
-    if not taken.days:
-        raise RefusedChange(_("The person does not work on these days."), "start_date")
-    row.amount_days, row.amount_minutes = taken.days, taken.minutes
-    others = person.time_off.filter(
-        status__in=BLOCKING, start_date__lte=row.end_date, end_date__gte=row.start_date
-    )
-    other = others.exclude(pk=row.pk).select_related("category").order_by("start_date").first()
-    if other is not None:
-        raise OverlappingRequest(other)

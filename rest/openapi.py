@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 from threading import Lock
 from typing import Any, Final
@@ -17,6 +17,8 @@ from rest_framework.serializers import Serializer
 from rest import idempotency
 
 PUBLIC: Final = {"Cache-Control": "public, max-age=300"}
+# The texts that are kept, one for each address.
+MAX_SERVERS: Final = 64
 # The library loads classes when it first generates, which two threads cannot do at once.
 _GENERATING: Final = Lock()
 
@@ -33,16 +35,25 @@ def document(patterns: Sequence[URLPattern], schemes: Mapping[str, Any]) -> dict
     return found
 
 
-def document_view(build: Callable[[], Mapping[str, Any]]) -> Callable[..., HttpResponse]:
-    """Returns the view of a document, which is built once."""
+def document_view(
+    build: Callable[[], Mapping[str, Any]], find_server: Callable[..., str] | None = None
+) -> Callable[..., HttpResponse]:
+    """Returns the view of a document, which is built once.
 
-    @cache
-    def text() -> str:
-        return json.dumps(build(), indent=2)
+    `find_server` returns the address below which the paths are, from the request and what its
+    address names; without it, that is the address of the deployment.
+    """
+    built = cache(build)
+
+    @lru_cache(maxsize=MAX_SERVERS)
+    def text(server: str) -> str:
+        servers = {"servers": [{"url": server}]} if server else {}
+        return json.dumps({**built(), **servers}, indent=2)
 
     @require_safe
-    def view(_request: HttpRequest, **_path: str) -> HttpResponse:
-        return HttpResponse(text(), content_type="application/json", headers=PUBLIC)
+    def view(request: HttpRequest, **path: str) -> HttpResponse:
+        server = find_server(request, **path) if find_server else ""
+        return HttpResponse(text(server), content_type="application/json", headers=PUBLIC)
 
     return view
 

@@ -37,6 +37,10 @@ class IntegrationMode(models.Model):
         default=ConnectionState.NOT_CONNECTED,
     )
     connected_at = models.DateTimeField(_("connected"), null=True, blank=True)
+    # The vendor's own id of the account; stays when the credential is deleted. Empty: not known.
+    account = models.CharField(
+        _("account"), max_length=100, blank=True, default="", db_default="", editable=False
+    )
     settings = models.JSONField(_("settings"), default=dict, blank=True)
     last_error = models.CharField(_("last error"), max_length=500, blank=True)
     last_error_at = models.DateTimeField(_("last error at"), null=True, blank=True)

@@ -192,6 +192,9 @@ class OrganizationAdmin(PublishingAdmin):
     readonly_fields = ("widget_key", "created_at")
     inlines: ClassVar[Any] = [FlagInline, AgentInline, MembershipInline]
 
+    def event_filters(self, row: Organization) -> dict[str, str]:
+        return {"organization": str(row.pk)}
+
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "time_zone":
             zones = sorted(available_time_zones())

@@ -1,6 +1,6 @@
-"""Names of constraints and indexes that PostgreSQL has kept since the table had another name.
+"""What existing databases of PostgreSQL have: names from the time when the table had another one.
 
-Existing databases have them, and a later migration may name them.
+A later migration may name them. They have a column too that is no longer read or written.
 """
 
 from django.db import migrations
@@ -8,6 +8,7 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
 TABLE = "approvals_approvalrequest"
+UNUSED_COLUMN = "announcing_until"
 # As Django names them for the present table and for the former one.
 CONSTRAINTS = {
     "approvals_approvalrequest_pkey": "tools_registry_billingrequest_pkey",
@@ -31,6 +32,7 @@ INDEXES = {
 def rename(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     if schema_editor.connection.vendor != "postgresql":
         return
+    schema_editor.execute(f"ALTER TABLE {TABLE} ADD COLUMN {UNUSED_COLUMN} timestamptz NULL")
     for present, former in CONSTRAINTS.items():
         schema_editor.execute(f"ALTER TABLE {TABLE} RENAME CONSTRAINT {present} TO {former}")
     for present, former in INDEXES.items():
@@ -40,6 +42,7 @@ def rename(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
 def rename_back(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     if schema_editor.connection.vendor != "postgresql":
         return
+    schema_editor.execute(f"ALTER TABLE {TABLE} DROP COLUMN {UNUSED_COLUMN}")
     for present, former in CONSTRAINTS.items():
         schema_editor.execute(f"ALTER TABLE {TABLE} RENAME CONSTRAINT {former} TO {present}")
     for present, former in INDEXES.items():
@@ -47,11 +50,5 @@ def rename_back(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> Non
 
 
 class Migration(migrations.Migration):
-    replaces = [
-        ("approvals", "0002_any_tool"),
-        ("approvals", "0003_any_requester"),
-        ("approvals", "0004_calls"),
-        ("approvals", "0005_waiting_calls"),
-    ]
-    dependencies = [("approvals", "0001_squashed")]
+    dependencies = [("approvals", "0001_squashed_requests")]
     operations = [migrations.RunPython(rename, rename_back)]

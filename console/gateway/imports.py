@@ -1,6 +1,7 @@
 """Importing an OpenAPI document: what it comes to is shown before anything is saved."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -46,6 +47,8 @@ PATTERN: Final = re.compile(r"[A-Za-z0-9_.*-]{1,100}")
 MANY_TOOLS: Final = 128
 # Of each list of a preview: a document may have thousands of operations.
 MAX_LISTED: Final = 500
+# A single tag is no choice.
+MIN_TAGS: Final = 2
 
 
 class DocumentForm(forms.Form):
@@ -105,6 +108,19 @@ class NewProjectForm(forms.Form):
     reads = forms.CharField(
         label=gettext_lazy("Tools that only read"), required=False, max_length=2_000
     )
+    # Shown where the document has several tags: with none of them chosen, every tool is off.
+    tags = forms.MultipleChoiceField(label=gettext_lazy("Tags"), required=False)
+
+    def __init__(self, imported: Import, *given: Any, **initial: Any) -> None:
+        super().__init__(*given, **initial)
+        counts = _count_tags(imported)
+        if MIN_TAGS <= len(counts) <= MAX_LISTED:
+            self.fields["tags"].choices = [  # type: ignore[attr-defined]  # a MultipleChoiceField
+                (tag, f"{tag or _('Without a tag')} ({count})") for tag, count in counts.items()
+            ]
+            self.initial["tags"] = [*counts]
+        else:
+            del self.fields["tags"]
 
     def clean_reads(self) -> list[str]:
         patterns = str(self.cleaned_data["reads"]).replace(",", " ").split()
@@ -114,6 +130,12 @@ class NewProjectForm(forms.Form):
                     _("%(pattern)s is not a pattern of tool names."), params={"pattern": pattern}
                 )
         return patterns
+
+
+def _count_tags(imported: Import) -> dict[str, int]:
+    """How many tools have each tag, in their order; those without one are the last."""
+    counts = Counter(tag for one in imported.operations for tag in one.tags or ("",))
+    return {tag: counts[tag] for tag in sorted(counts, key=lambda tag: (not tag, tag.casefold()))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +168,14 @@ def new(request: HttpRequest, user: User) -> HttpResponse:
     organization = project.organization if project else form.cleaned_data["organization"]
     url = form.cleaned_data["url"]
     draft = ImportDraft(
-        organization=organization, project=project, user=user, fields={"document_url": url}
+        organization=organization,
+        project=project,
+        user=user,
+        fields={"document_url": importing.url_to_keep(url)},
     )
     try:
         text = None if url else form.document()
-        read = partial(_read, draft, text)
+        read = partial(_read, draft, url, text)
         title, back = _("Import a document"), _address_of_form(project)
         job = page_jobs.start(user, organization.pk, title, read, back=back)
     except UnusableDocument as unusable:
@@ -191,8 +216,10 @@ def discard(_request: HttpRequest, user: User, draft_id: UUID) -> HttpResponse:
 def _preview_of_new(request: HttpRequest, user: User, draft: ImportDraft) -> HttpResponse:
     imported = projects.read_draft(draft)
     if request.method != "POST":
-        return _preview(request, draft, NewProjectForm(initial=_initial_values(imported)), imported)
-    form = NewProjectForm(request.POST)
+        return _preview(
+            request, draft, NewProjectForm(imported, initial=_initial_values(imported)), imported
+        )
+    form = NewProjectForm(imported, request.POST)
     if form.is_valid():
         try:
             created = projects.create(
@@ -327,10 +354,10 @@ def _is_absolute(url: str) -> bool:
         return False
 
 
-def _read(draft: ImportDraft, text: str | None) -> JobResult:
+def _read(draft: ImportDraft, url: str, text: str | None) -> JobResult:
     """Saves a draft of a text, else of what is fetched. Raises JobFailed."""
     try:
-        found = importing.fetch_document(draft.fields["document_url"]) if text is None else text
+        found = importing.fetch_document(url) if text is None else text
         read = importing.read(found, draft.organization_id)
     except UnusableDocument as unusable:
         raise JobFailed(str(unusable)) from None
@@ -349,7 +376,8 @@ def _address_of_form(project: Project | None) -> str:
 def _initial(project: Project | None) -> dict[str, Any]:
     if project is None:
         return {}
-    return {"project": project.pk, "url": project.document_url}
+    # One that an earlier version of this server has kept may have a query.
+    return {"project": project.pk, "url": importing.url_to_keep(project.document_url)}
 
 
 def _ask(

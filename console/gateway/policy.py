@@ -28,6 +28,7 @@ from gateway.rules import conditions, editing, opening
 from gateway.rules.conditions import InvalidCondition
 from gateway.rules.editing import Editor, RuleFacts, TooManyRules
 from oauth.endpoints import replies
+from workspace.administration.scoped import events_url
 from workspace.models import Role, User
 
 # With further parameters from the address, by name.
@@ -66,6 +67,8 @@ class RuleForm(ComparedForm):
         people_choice.offer(self.fields["approvers"], project.organization_id, chosen)
         groups = ApproverGroup.objects.filter(organization=project.organization_id)
         self.fields["approver_groups"].queryset = groups  # type: ignore[attr-defined]  # a ModelMultipleChoiceField
+        if not groups.exists():  # an empty box offers nothing
+            del self.fields["approver_groups"]
 
     def clean_conditions(self) -> str:
         """Returns the conditions as the page shows them once they are saved."""
@@ -248,8 +251,9 @@ def _page(
         "project": project,
         "rules": [(one, conditions.to_text(one.conditions), reaches[one.pk]) for one in rows],
         "can_undo": policy_changes.can_undo(request, project),
+        "history_url": events_url(request, subject=project.pk, topic="policies"),
         "form": form,
-        "approver_fields": [form[f"approver{rest}"] for rest in ("s", "_groups", "_roles")],
+        "approver_fields": [field for field in form if field.name.startswith("approver")],
         "row": row,
         "defaults": DefaultsForm(instance=project),
         "rules_shown": stale_forms.hidden_field(stale_forms.serialize(_compared_rules(rows))),

@@ -1,6 +1,7 @@
 """The pages of projects: the list, one project with its tools, its settings, and the usage."""
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -14,18 +15,20 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from console import kept_forms
-from console.gateway import policy_changes
+from console.gateway import policy_changes, tool_filter
 from console.gateway.access import (
     for_members,
     project_admin_required,
     project_member_required,
     save_form,
 )
+from console.gateway.tool_filter import ProjectToolFilter
 from console.members import people_choice
 from foundation import stale_forms
 from foundation.stale_forms import ComparedForm, FormValue, ShownValues
@@ -36,11 +39,14 @@ from gateway.projects import InvalidProject
 from gateway.servers import DeclaredServer
 from oauth.endpoints import replies
 from workspace.administration.access import organizations_administered
+from workspace.administration.scoped import events_url
 from workspace.models import Organization, User
 
 TOOLS_PER_PAGE: Final = 100
 EMPTY: Final = QueryDict()
 MAX_URL: Final = 2_000
+# The fields of a tool that a form carries for other pages, in their order.
+CARRIED: Final = ("enabled", "reads", "reviewed")
 SETTINGS: Final = ("name", "target_url", "authentication", "owner")
 
 
@@ -137,33 +143,32 @@ def project(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """
     kept = kept_forms.find_fields(request, reverse("project_tools", args=[project.pk]))
     sent = QueryDict(urlencode(kept, doseq=True)) if access.may_edit(user, project) else EMPTY
-    return _show_project(request, user, project, request.GET.get("page"), sent)
+    return _show_project(request, user, project, request.GET, _expand_carried(sent))
 
 
 def _show_project(
     request: HttpRequest,
     user: User,
     project: Project,
-    page: str | None,
+    place: QueryDict,
     sent: QueryDict,
 ) -> HttpResponse:
-    """Shows a page of the tools with what was entered for them, and not saved yet."""
+    """Shows a page of the tools with what was entered for them, and not saved yet.
+
+    `place` has the number of the page, and the filter.
+    """
+    present, wanted = project.tools.filter(is_present=True), ProjectToolFilter.parse(place)
+    found = tool_filter.apply(present, wanted)
+    if "bulk" in sent:
+        sent = _switch_all(sent, found.rows, on=sent["bulk"] == "on")
     entered = _entered_switches(sent, project)
-    present = project.tools.filter(is_present=True)
     # A form has at most DATA_UPLOAD_MAX_NUMBER_FIELDS fields, and some APIs a thousand tools.
-    tools = Paginator(present.order_by("name"), TOOLS_PER_PAGE).get_page(page)
+    tools = Paginator(found.rows.order_by("name"), TOOLS_PER_PAGE).get_page(place.get("page"))
     listed = servers.list_of_project(project)
-    shown, at = _switches(tools), timezone.now()
-    if entered:
-        before = ShownValues.parse(sent.get(stale_forms.FIELD, ""))
-        at = before.at or at
-        carried = _switches(project.tools.filter(pk__in=entered))
-        shown |= {
-            key: replace(each, value=before.values.get(key, "")) for key, each in carried.items()
-        }
-    on_page = {tool.pk for tool in tools}
     for tool in tools:
         tool.entered = entered.get(tool.pk) or EnteredSwitches(tool.is_enabled, tool.is_read)  # type: ignore[attr-defined]  # for the template
+    on_page = {tool.pk for tool in tools}
+    others = {key: one for key, one in entered.items() if key not in on_page}
     context = {
         "project": project,
         "may_edit": access.may_edit(user, project),
@@ -173,11 +178,35 @@ def _show_project(
         "unconfirmed": [one for one in listed if not one.is_confirmed],
         "waiting": present.filter(needs_review=True).count(),
         "absent": project.tools.filter(is_present=False).count(),
-        "shown_values": stale_forms.hidden_field(stale_forms.serialize(shown, at)),
+        "shown_values": _shown_values(project, tools, entered, sent),
+        "history_url": events_url(request, subject=project.pk),
         "has_kept": request.method != "POST" and bool(sent),
-        "other_pages": {key: one for key, one in entered.items() if key not in on_page},
+        "filter": wanted,
+        "filtered": found,
+        "tool_count": present.count() if wanted.query else tools.paginator.count,
+        "is_bulk": "bulk" in sent,
+        "changed": len(entered),
+        "others": others,
+        "carried": _serialize_carried(others),
     }
     return render(request, "console/gateway/project.html", context)
+
+
+def _shown_values(
+    project: Project, tools: Iterable[ProjectTool], entered: Collection[UUID], sent: QueryDict
+) -> SafeString:
+    """The hidden field of what the page shows; of tools that were changed, what was shown first."""
+    shown, at = _switches(tools), timezone.now()
+    if entered:
+        before = ShownValues.parse(sent.get(stale_forms.FIELD, ""))
+        at = before.at or at
+        changed = _switches(project.tools.filter(pk__in=entered))
+        shown |= {
+            # One that no page has shown was switched with all that the filter matches.
+            key: replace(each, value=before.values.get(key, each.value))
+            for key, each in changed.items()
+        }
+    return stale_forms.hidden_field(stale_forms.serialize(shown, at))
 
 
 @require_POST
@@ -185,10 +214,11 @@ def _show_project(
 def tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Saves which tools are enabled, which only read, and which changes were reviewed.
 
-    With `page`, another page of the tools is shown, and what was entered waits to be saved.
+    With `page`, another page of the tools is shown, and with `bulk`, all that the filter matches
+    are switched; what was entered waits to be saved.
     """
-    if "page" in request.POST:
-        return _show_project(request, user, project, request.POST["page"], request.POST)
+    if "page" in request.POST or "bulk" in request.POST:
+        return _show_project(request, user, project, request.POST, _expand_carried(request.POST))
     page = reverse("project", args=[project.pk])
     return save_form(
         request,
@@ -201,8 +231,9 @@ def tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
 
 
 def _save_tools(request: HttpRequest, user: User, project: Project) -> HttpResponse:
-    reviewed, among = _reviewed_tools(request.POST), _ids(request.POST, "shown")
-    enabled, reads = _ids(request.POST, "enabled"), _ids(request.POST, "reads")
+    sent = _expand_carried(request.POST)
+    reviewed, among = _reviewed_tools(sent), _ids(sent, "shown")
+    enabled, reads = {*_ids(sent, "enabled")}, {*_ids(sent, "reads")}
     rows = project.tools.filter(pk__in=among, is_present=True)
     now = _switches(rows, lambda tool: _state(on=tool.pk in enabled, reads=tool.pk in reads))
     is_saved = stale_forms.compare(request.POST.get(stale_forms.FIELD, ""), now)
@@ -222,7 +253,8 @@ def _save_tools(request: HttpRequest, user: User, project: Project) -> HttpRespo
     for tool in project.tools.filter(pk__in=reviewed, needs_review=True):
         again = _("%(tool)s has changed again since this page was shown. Review it once more.")
         messages.warning(request, again % {"tool": tool.name})
-    return redirect("project", project.pk)
+    page, query = reverse("project", args=[project.pk]), ProjectToolFilter.parse(sent).query
+    return redirect(f"{page}?{query}" if query else page)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -311,6 +343,44 @@ def _entered_switches(sent: QueryDict, project: Project) -> dict[UUID, EnteredSw
         if (tool.is_enabled, tool.is_read) != (tool.pk in enabled, tool.pk in reads)
         or tool.pk in reviewed
     }
+
+
+def _switch_all(sent: QueryDict, tools: Iterable[ProjectTool], *, on: bool) -> QueryDict:
+    """Returns what was sent with these tools enabled, or off; their other boxes stay."""
+    shown, reads = {*_ids(sent, "shown")}, {*_ids(sent, "reads")}
+    rows = [*tools]
+    reads |= {tool.pk for tool in rows if tool.is_read and tool.pk not in shown}
+    keys, enabled = {tool.pk for tool in rows}, {*_ids(sent, "enabled")}
+    whole = sent.copy()
+    whole.setlist("shown", [str(key) for key in shown | keys])
+    whole.setlist("reads", [str(key) for key in reads])
+    whole.setlist("enabled", [str(key) for key in (enabled | keys if on else enabled - keys)])
+    return whole
+
+
+def _serialize_carried(entered: Mapping[UUID, EnteredSwitches]) -> str:
+    """What was entered on other pages as one field: a form may have few fields."""
+    values = {str(key): [one.is_enabled, one.is_read, one.reviewed] for key, one in entered.items()}
+    return json.dumps(values, separators=(",", ":")) if values else ""
+
+
+def _expand_carried(sent: QueryDict) -> QueryDict:
+    """Returns a form with what it carries of other pages as the fields of its own page."""
+    try:
+        carried = json.loads(sent.get("carried", "") or "{}")
+        others = {str(UUID(key)): [*one] for key, one in carried.items()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return sent
+    whole = sent.copy()
+    on_page = {*sent.getlist("shown")}
+    for key, values in others.items():
+        if key in on_page or len(values) != len(CARRIED):
+            continue
+        whole.appendlist("shown", key)
+        for name, value in zip(CARRIED, values, strict=True):
+            if value:
+                whole.appendlist(name, str(value) if name == "reviewed" else key)
+    return whole
 
 
 def _initial(project: Project) -> dict[str, Any]:

@@ -57,6 +57,10 @@ class MemberAdmin(MembershipAdmin):
     def has_regrade_permission(self, request: HttpRequest) -> bool:
         return bool(self.reach(request, "change"))
 
+    def event_filters(self, row: Membership) -> dict[str, str]:
+        place = str(row.organization_id)
+        return {"subject": str(row.user_id), "topic": "members", "organization": place}
+
     @admin.display(description=_("status"), ordering="suspended_at")
     def status(self, row: Membership) -> str:
         return gettext("Suspended") if row.suspended_at else gettext("Active")

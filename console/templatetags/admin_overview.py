@@ -2,16 +2,19 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, cast
 
 from django import template
 from django.apps import apps
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from approvals import decisions
 from approvals.models import ApprovalRequest, ApprovalStatus
 from audit import listing
 from audit.outcomes import Outcome
@@ -19,7 +22,7 @@ from foundation import admin_urls, ids, scheduled_tasks
 from tools_registry.admin.access import VIEW_SWITCHES
 from tools_registry.models import ConnectionState, IntegrationMode
 from workspace.administration.access import reach
-from workspace.models import Company, Conversation, Customer, Event, Feedback, Lead, Ticket
+from workspace.models import Company, Conversation, Customer, Event, Feedback, Lead, Ticket, User
 
 register = template.Library()
 
@@ -57,10 +60,7 @@ def admin_tasks(request: HttpRequest) -> list[Task]:
     tasks = []
     waiting = _visible(request, ApprovalRequest)
     if waiting is not None:
-        page = _list("approvals_approvalrequest", status__exact=ApprovalStatus.PENDING.value)
-        count = _format_count(waiting.filter(status=ApprovalStatus.PENDING))
-        label = _("Pending requests")
-        tasks.append(Task(label, label, page, "" if count == "0" else count))
+        tasks.append(_inbox_task(cast("User", request.user), waiting))
     if reach(request.user, *VIEW_SWITCHES):
         page = admin_urls.page_url("tools_registry_switchboards")
         tasks.append(Task(_("Switches"), _("Integrations and their switches"), page))
@@ -68,6 +68,22 @@ def admin_tasks(request: HttpRequest) -> list[Task]:
         page = admin_urls.page_url("tools_registry_why")
         tasks.append(Task(_("Why is a tool missing?"), _("Why can't a token see a tool?"), page))
     return tasks
+
+
+def _inbox_task(user: User, visible: QuerySet[ApprovalRequest]) -> Task:
+    """The page of requests, with the number of those that the person may approve.
+
+    People who belong to no organization decide requests in the list of the admin.
+    """
+    label = _("Pending requests")
+    if user.active_roles:
+        found = sum(1 for _row in islice(decisions.list_decidable(user), MAX_COUNTED + 1))
+        page, count = reverse("approval_requests"), _format_number(found)
+    else:
+        page = _list("approvals_approvalrequest", status__exact=ApprovalStatus.PENDING.value)
+        pending = ApprovalRequest.with_current_status(ApprovalStatus.PENDING)
+        count = _format_count(visible.filter(pending))
+    return Task(label, label, page, "" if count == "0" else count)
 
 
 @register.simple_tag
@@ -140,7 +156,10 @@ def _visible(request: HttpRequest, model: type[Model]) -> QuerySet[Any] | None:
 
 
 def _format_count(rows: QuerySet[Any]) -> str:
-    count = rows.order_by()[: MAX_COUNTED + 1].count()
+    return _format_number(rows.order_by()[: MAX_COUNTED + 1].count())
+
+
+def _format_number(count: int) -> str:
     return f"{MAX_COUNTED:,}+" if count > MAX_COUNTED else str(count)
 
 

@@ -1,7 +1,6 @@
 """Counters in an UNLOGGED table of PostgreSQL, one statement for all buckets of a call.
 
-Migration 0001_rate_counter creates the table, migration 0002_time_of_the_last_charge the function
-foundation_charge.
+Migration 0001_squashed creates the table and the function foundation_charge.
 """
 
 import itertools

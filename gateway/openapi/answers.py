@@ -18,15 +18,13 @@ from foundation.outbound.retry import retry_after
 from gateway.openapi import cutting, masking, response_headers
 from gateway.openapi.shapes import Json, OpenApiOperation
 from mcp_protocol import meta_keys
-from tools_registry.api import Blocks, IntegrationFailure, Unauthorized
+from tools_registry.api import Blocks, IntegrationFailure, Unauthorized, unknown_outcome
 
 MAX_RESULT_BYTES: Final = 1_048_576
 NO_ARGUMENTS: Final[Mapping[str, Json]] = MappingProxyType({})
 # Redirects after which the request itself is to be sent to the other address.
 REPEATED_ELSEWHERE: Final = frozenset({307, 308})
-UNKNOWN_OUTCOME: Final = (
-    "The outcome is unknown: the API may have carried out the request. Check before you try again."
-)
+UNKNOWN_OUTCOME: Final = unknown_outcome("the API")
 # Kept free for the sentence about a cut, and for the names of the blocks.
 ROOM_BYTES: Final = 1_024
 # Those that models read; any other image is a file.

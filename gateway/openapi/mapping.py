@@ -41,6 +41,8 @@ from gateway.openapi.wire.names import is_rewriting
 # Increased with each change of how operations are mapped or fingerprints are made: what an earlier
 # version mapped is mapped again before it is compared.
 VERSION: Final = 1
+MAX_TAGS: Final = 8
+MAX_TAG_LENGTH: Final = 100
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 _NOT_OPERATIONS: Final = {
     "parameters", "servers", "summary", "description", "$ref", "additionalOperations",
@@ -215,8 +217,7 @@ def _operation(
     if not isinstance(raw, Mapping):
         raise Unmappable("The operation is not an object.")
     notes: list[str] = []
-    path, fixed_query = _path(place.path_key)
-    pass_ = definitions.translation()
+    (path, fixed_query), pass_ = _path(place.path_key), definitions.translation()
     declared = parameters.read(document, path, place.item, raw, notes)
     declared = parameters.remove_fixed(declared, dict(fixed_query), notes)
     content = bodies.read(document, raw, declared, notes)
@@ -252,8 +253,16 @@ def _operation(
         response_headers=_declared_headers(document, raw),
         notes=tuple(dict.fromkeys(notes))[:_MAX_NOTES],
         mapping=VERSION,
+        tags=_tags(raw),
     )
     return replace(operation, fingerprint=_fingerprint(document, operation, needed))
+
+
+def _tags(raw: Mapping[str, Json]) -> tuple[str, ...]:
+    """The tags of an operation, cut in number and length; they are no part of its meaning."""
+    given = raw.get("tags")
+    texts = (plain(one, MAX_TAG_LENGTH) for one in (given if isinstance(given, list) else ()))
+    return tuple(dict.fromkeys(text for text in texts if text))[:MAX_TAGS]
 
 
 def _complete_schema(

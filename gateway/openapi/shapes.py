@@ -104,7 +104,8 @@ class OpenApiOperation:
     they were read. `response_headers` are those that the document declares and a result may have,
     in lower case. `fingerprint` changes when the meaning of the tool or a text that models read
     does. `notes` say what was changed, and why. `mapping` is the version of the mapping that the
-    operation was made by, 0 before versions were counted.
+    operation was made by, 0 before versions were counted. `tags` are those of the document, for
+    people who choose among many tools.
     """
 
     key: str
@@ -129,6 +130,7 @@ class OpenApiOperation:
     fingerprint: str = ""
     notes: Sequence[str] = ()
     mapping: int = 0
+    tags: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from django.db.models import F, QuerySet
 from django.template.loader import render_to_string
 from django.utils import timezone
 
+from approvals import deciders
 from approvals.masked_arguments import UNDECLARED
 from approvals.models import ApprovalRequest, ApprovalStatus
 from audit import record
@@ -94,7 +95,7 @@ def _find_approvers(rows: Sequence[ApprovalRequest], mails: MailRound) -> None:
     """Finds them once for all requests that have the same ones."""
     groups: dict[str, list[ApprovalRequest]] = {}
     for row in rows:
-        groups.setdefault(policies.approver_key(row), []).append(row)
+        groups.setdefault(deciders.decider_key(row), []).append(row)
     for same in groups.values():
         try:
             users = policies.approvers(same[0])

@@ -2,21 +2,23 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from approvals import deciders, decisions, masked_arguments, outcomes, requests
 from approvals.models import ApprovalRequest, ApprovalStatus
+from approvals.surface_rules import find_rules
 from audit import usage
 from foundation.db.storable import escape_characters
-from gateway import policies, servers
-from gateway.models import Project, ProjectTool
+from gateway import credentials, policies, servers
+from gateway.models import Authentication, Project, ProjectTool
 from gateway.openapi import wire
 from gateway.openapi.shapes import OpenApiOperation, from_json
 from gateway.openapi.wire.values import InvalidArgument
@@ -30,10 +32,19 @@ from workspace.models import User
 MISLEADING: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
+MISSING_OF_REQUESTER: Final = (
+    "{who} has no credential for the API ({schemes}). The request waits: it can be approved once "
+    "{who} has added one at {url} ."
+)
+MISSING_OF_PROJECT: Final = (
+    "The project has no credential for the API ({schemes}). The request waits: it can be approved "
+    "once an admin has added one at {url} ."
+)
 MAX_UNFOLDED: Final = 200
 MAX_LISTED: Final = 50
-# Of requests that wait, how many are compared with the rules for one page.
-MAX_SEARCHED: Final = 500
+# How many arguments, and lines of its head, an item of a list has, and how much of each.
+MAX_ARGUMENTS_OF_LINE: Final = 6
+MAX_OF_LINE: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +115,34 @@ class RequestFilter:
 ALL_REQUESTS: Final = RequestFilter()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRequest:
+    """One line of a list: what a call would do, on whose request, and its state.
+
+    `arguments` are the first ones, each a name and a value, and `omitted` how many there are more.
+    `is_whole` if nothing that the page of the request shows of the call is cut or left out, so that
+    it can be decided here. A request of another kind than a call to a project has its summary.
+    """
+
+    row: ApprovalRequest
+    title: str
+    label: str
+    url: str
+    project_name: str = ""
+    head: Sequence[str] = ()
+    arguments: Sequence[tuple[str, str]] = ()
+    omitted: int = 0
+    is_whole: bool = False
+    is_destructive: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Lists:
     """The requests of one person: made by them, waiting for them, and decided by them."""
 
-    mine: Sequence[ApprovalRequest]
-    to_decide: Sequence[ApprovalRequest]
-    decided: Sequence[ApprovalRequest]
+    mine: Sequence[ListedRequest]
+    to_decide: Sequence[ListedRequest]
+    decided: Sequence[ListedRequest]
 
 
 def rows_of(user: User) -> QuerySet[ApprovalRequest]:
@@ -136,26 +168,70 @@ def visible_to(user: User, request_id: UUID) -> ApprovalRequest | None:
 
 def lists(user: User, wanted: RequestFilter = ALL_REQUESTS) -> Lists:
     """Returns the newest requests that concern a person."""
-    rows = rows_of(user)
-    open_rows = rows.filter(
-        wanted.tool_condition(), ApprovalRequest.with_current_status(ApprovalStatus.PENDING)
-    )
-    waiting = open_rows.defer("result")[:MAX_SEARCHED]
-    mine = rows.filter(wanted.full_condition(), user_id=str(user.pk))
-    decided = rows.filter(wanted.full_condition(), decided_by=user).exclude(
-        status=ApprovalStatus.PENDING
-    )
+    rows = rows_of(user).filter(wanted.full_condition()).defer("result")
+    decided = rows.filter(decided_by=user).exclude(status=ApprovalStatus.PENDING)
     return Lists(
-        [*mine.defer("arguments", "result")[:MAX_LISTED]],
-        # One after the other: the arguments of all of them may be large.
-        [
-            *islice(
-                (row for row in waiting.iterator(20) if deciders.may_approve(user, row)),
-                MAX_LISTED,
-            )
-        ],
-        [*decided.defer("arguments", "result")[:MAX_LISTED]],
+        _list_rows(rows.filter(user_id=str(user.pk))[:MAX_LISTED]),
+        _list_rows(islice(decisions.list_decidable(user, wanted.tool_condition()), MAX_LISTED)),
+        _list_rows(decided[:MAX_LISTED]),
     )
+
+
+def _list_rows(rows: Iterable[ApprovalRequest]) -> list[ListedRequest]:
+    """The lines of requests, with two statements for their projects and tools."""
+    listed = [*rows]
+    keys = {PROJECT_SURFACES.key_of(row.surface) for row in listed}
+    projects = Project.objects.in_bulk(keys)
+    tools = ProjectTool.objects.filter(project__in=keys, name__in={row.tool for row in listed})
+    by_name = {(tool.project_id, tool.name): tool for tool in tools}
+    found = []
+    for row in listed:
+        key = PROJECT_SURFACES.key_of(row.surface)
+        found.append(_list_row(row, projects.get(key), by_name.get((key, row.tool))))
+    return found
+
+
+def _list_row(
+    row: ApprovalRequest, project: Project | None, tool: ProjectTool | None
+) -> ListedRequest:
+    label, url = outcomes.get_label(row), find_rules(row).page_url(row)
+    if project is None or tool is None:
+        return ListedRequest(row=row, title=row.summary, label=label, url=url)
+    operation = from_json(tool.operation)
+    shown = masked_arguments.mask(row.arguments, operation.full_schema)
+    head = _head(project, operation, shown.values).splitlines()
+    arguments = [
+        (_safe(name), _safe(shown.text(name) if isinstance(value, str) else shown.line(name)))
+        for name, value in shown.values.items()
+    ]
+    is_whole = (
+        row.version == project.version
+        and not (shown.undeclared or shown.unreadable)
+        and max(len(arguments), len(head)) <= MAX_ARGUMENTS_OF_LINE
+        and all(_fits_line(text) for text in [*head, *chain(*arguments)])
+    )
+    return ListedRequest(
+        row=row,
+        title=row.tool,
+        label=label,
+        url=url,
+        project_name=project.name,
+        head=[_cut(text) for text in head[:MAX_ARGUMENTS_OF_LINE]],
+        arguments=[(_cut(name), _cut(text)) for name, text in arguments[:MAX_ARGUMENTS_OF_LINE]],
+        omitted=max(0, len(arguments) - MAX_ARGUMENTS_OF_LINE),
+        is_whole=is_whole,
+        is_destructive=tool.is_destructive,
+    )
+
+
+def _fits_line(text: str) -> bool:
+    return len(text) <= MAX_OF_LINE and "\n" not in text
+
+
+def _cut(text: str) -> str:
+    if _fits_line(text):
+        return text
+    return f"{text.splitlines()[0][:MAX_OF_LINE]}…"
 
 
 def schema_of(request: ApprovalRequest) -> Mapping[str, Any] | None:
@@ -207,6 +283,31 @@ def request_head(row: ApprovalRequest) -> str:
     if project is None or tool is None:
         return ""
     return _head(project, from_json(tool.operation), masked_arguments.mask_request(row).values)
+
+
+def find_obstacle(row: ApprovalRequest) -> str:
+    """Returns which credential is missing for the call of a request, and who has to add it.
+
+    Empty if there is none, and for a request that cannot be executed for another reason.
+    """
+    project, tool = _find_tool(row)
+    if project is None or tool is None:
+        return ""
+    operation = from_json(tool.operation)
+    try:
+        base_url = servers.base_url(operation, project.target_url, servers.read(project.servers))
+        requester = UUID(row.user_id)  # that of an erased person is none
+    except (UnconfirmedServer, ValueError):
+        return ""
+    missing = credentials.find_missing(
+        project.pk, requester, operation, base_url, project.authentication
+    )
+    if not missing:
+        return ""
+    is_personal = project.authentication == Authentication.PERSON
+    text = MISSING_OF_REQUESTER if is_personal else MISSING_OF_PROJECT
+    url = f"{settings.HALO_PUBLIC_URL}/projects/{project.pk}/credentials"
+    return text.format(who=row.user_email, schemes=" and ".join(missing), url=url)
 
 
 def project_name(row: ApprovalRequest) -> str:

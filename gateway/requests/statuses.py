@@ -28,9 +28,14 @@ def get_name(row: ApprovalRequest) -> str:
     return NAMES[row.current_status]
 
 
+def path(row: ApprovalRequest) -> str:
+    """Returns the path of a request."""
+    return f"/requests/{row.pk}"
+
+
 def url(row: ApprovalRequest) -> str:
     """Returns the address of a request: a page for people, JSON for programs."""
-    return f"{settings.HALO_PUBLIC_URL}/requests/{row.pk}"
+    return f"{settings.HALO_PUBLIC_URL}{path(row)}"
 
 
 def audit_detail(row: ApprovalRequest) -> str:

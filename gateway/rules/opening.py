@@ -148,7 +148,7 @@ def _approvers_of_rules(project: Project) -> Mapping[UUID | None, frozenset[str]
         named = {
             *(person.email for person in rule.approvers.all()),
             *(_("the group %s") % group.name for group in rule.approver_groups.all()),
-            *(_("the role %s") % role for role in rule.approver_roles),
+            *(_("the role %s") % role for role in policies.with_super_admins(rule.approver_roles)),
         }
         found[rule.pk] = frozenset(named | everywhere) if named else found[None]
     return found

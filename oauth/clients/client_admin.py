@@ -10,7 +10,7 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -21,14 +21,16 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from audit import record
+from audit import record, usage
 from oauth.clients import clients
 from oauth.clients.client_form import ClientForm
 from oauth.endpoints import replies
 from oauth.grants import grant_conditions
+from oauth.last_used import LastUsedFilter
 from oauth.models import AuthMethod, Authorization, Client
 from workspace import changes
 from workspace.administration.scoped import ScopedAdmin
+from workspace.administration.times import time_tag
 
 MANUAL: Final = Client.RegistrationSource.MANUAL
 READ_ONLY: Final = (
@@ -58,6 +60,28 @@ class ClientAdmin(ScopedAdmin):
     actions = ("disable", "enable")
     change_form_template = "admin/oauth/client/change_form.html"
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Client]:
+        rows: QuerySet[Client] = super().get_queryset(request)
+        # A client may be of several organizations: when another one used it is not theirs to see.
+        if not self.reach(request, "view", "change").everywhere:
+            return rows
+        last = usage.last_request("client_id", OuterRef("client_id"))
+        return rows.annotate(last_used_at=last)
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        shown = super().get_list_display(request)
+        is_platform = self.reach(request, "view", "change").everywhere
+        return [*shown, self.last_used] if is_platform else shown
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        filters = super().get_list_filter(request)
+        is_platform = self.reach(request, "view", "change").everywhere
+        return [*filters, LastUsedFilter] if is_platform else filters
+
+    @admin.display(description=gettext_lazy("last used"), empty_value="-")
+    def last_used(self, row: Any) -> str:
+        return time_tag(row.last_used_at)
+
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # A service client is changed on its own page, by the admins of its organization.
         is_editable = obj is None or (
@@ -67,6 +91,9 @@ class ClientAdmin(ScopedAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002  Django's signature
         return False
+
+    def event_filters(self, row: Any) -> dict[str, str]:
+        return {"subject": str(row.pk)}
 
     # An action without a permission is available to all who may view.
     def has_switch_permission(self, request: HttpRequest) -> bool:

@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 
 from oauth.clients import service_clients
 from oauth.endpoints import replies
+from oauth.last_used import LastUsedFilter
 from oauth.models import ServiceClient
 from workspace.administration.scoped import ReadOnlyAdmin
 from workspace.models import User
@@ -33,7 +34,7 @@ class ServiceClientAdmin(ReadOnlyAdmin):
     list_filter = (
         ("client__disabled_at", admin.EmptyFieldListFilter),
         ("authorization__revoked_at", admin.EmptyFieldListFilter),
-        *("client__auth_method", "organization", "created_at"),
+        *(LastUsedFilter, "client__auth_method", "organization", "created_at"),
     )
     list_select_related = ("organization", "client", "authorization", "created_by")
     search_fields = ("client__name", "=client__client_id", "=id")

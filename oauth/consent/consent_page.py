@@ -103,8 +103,17 @@ def show(
             return pages.no_organization(request)
         return pages.no_project(request)
     selected = offered.initial_selection(asked, named)
-    page = _page(asked, memberships, ConsentAnswer(memberships[0], selected, remember=False))
+    place = _first_choice(asked, memberships)
+    page = _page(asked, memberships, ConsentAnswer(place, selected, remember=False))
     return _render_page(request, asked, replace(page, notice=notice))
+
+
+def _first_choice(asked: AuthorizationRequest, memberships: Sequence[Membership]) -> Membership:
+    """The organization that the client was connected to last, else the one that came first."""
+    if len(memberships) > 1:
+        last = authorizations.last_organization(asked.client, asked.user)
+        memberships = sorted(memberships, key=lambda one: one.organization_id != last)
+    return memberships[0]
 
 
 def show_again(

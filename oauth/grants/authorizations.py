@@ -15,7 +15,7 @@ from oauth.grants.grant_conditions import NOT_REVOKED
 from oauth.models import Authorization, AuthorizationRequest, Client, Grant, RefreshToken
 from oauth.scopes import ScopeSet
 from workspace import changes
-from workspace.models import Membership
+from workspace.models import Membership, User
 
 
 def lasts_until(authorization: Authorization) -> datetime:
@@ -58,6 +58,12 @@ def living(client: Client, membership: Membership) -> QuerySet[Authorization]:
     """Returns the active authorizations of a client for a user's membership, newest first."""
     rows = Authorization.objects.filter(client=client, membership=membership)
     return rows.filter(grant_conditions.not_ended()).order_by("-pk")
+
+
+def last_organization(client: Client, user: User) -> UUID | None:
+    """Returns the organization that a user connected a client to last, None for the first time."""
+    rows = Authorization.objects.filter(client=client, user=user).order_by("-pk")
+    return rows.values_list("organization", flat=True).first()
 
 
 def revoke(authorization_id: UUID, *, reason: str) -> bool:

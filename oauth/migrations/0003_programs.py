@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('oauth', '0002_token_scopes'),
-        ('workspace', '0006_programs'),
+        ('workspace', '0002_squashed_tables'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

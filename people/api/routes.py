@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.http import HttpRequest
 from django.urls import URLPattern, path
 
+from oauth.addresses import MCP_PATH
+from people import hosts
 from people.api import contract, views
 from people.api.operation import Operation
 from people.api.operations import ALL
@@ -35,8 +38,15 @@ def document() -> dict[str, Any]:
     return contract.document(_patterns(PREFIX))
 
 
+def find_server(request: HttpRequest, workspace: str) -> str:
+    """Returns the address of a workspace as it was requested, to which paths are added."""
+    return hosts.resource(request.headers.get("Host", ""), workspace).removesuffix(MCP_PATH)
+
+
 WORKSPACE: Final = "w/<slug:workspace>/"
 PATTERNS: Final = (
-    path(f"{WORKSPACE}{PREFIX}openapi.json", document_view(document), name="hr_openapi"),
+    path(
+        f"{WORKSPACE}{PREFIX}openapi.json", document_view(document, find_server), name="hr_openapi"
+    ),
     *_patterns(WORKSPACE + PREFIX),
 )

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from people import balances, calendars, countries, models
 from people.api.fields import Days, NullText, ResourceSerializer
+from people.approvers import Approver
 from people.ledger import LineKind
 from people.models import CategoryKind
 
@@ -74,6 +75,64 @@ class ListedTimeOffSerializer(TimeOffSerializer):
     @extend_schema_field({"type": "string", "nullable": True})
     def get_work_place(self, row: models.TimeOff) -> str | None:
         return _label_of(row.person.work_place) if self.context["has_names"] else None
+
+
+class ApproverSerializer(ResourceSerializer):
+    """Somebody who may decide now. Needs `has_names` as context."""
+
+    person_id = serializers.CharField(source="person.pk")
+    person_name = serializers.SerializerMethodField()
+    role = serializers.ChoiceField(models.DeciderRole.choices)
+    deputy_of_id = NullText(source="deputy_of.pk", help_text="Whose deputy it is.")
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_person_name(self, row: Approver) -> str | None:
+        """null if the key does not have people:read."""
+        return row.person.display_name if self.context["has_names"] else None
+
+
+class DecisionSerializer(ResourceSerializer):
+    """Who decided, when, and with which comment. Needs `has_names` as context."""
+
+    decision = serializers.ChoiceField(models.AbsenceStatus.choices)
+    step = serializers.IntegerField(allow_null=True)
+    decided_at = serializers.DateTimeField(source="created_at")
+    role = serializers.ChoiceField(models.DeciderRole.choices)
+    person_id = serializers.CharField(allow_null=True)
+    person_name = serializers.SerializerMethodField()
+    account = serializers.SerializerMethodField()
+    program = NullText(help_text="The name of the API key.")
+    comment = NullText()
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_person_name(self, row: models.TimeOffDecision) -> str | None:
+        """null if the key does not have people:read."""
+        if row.person is None or not self.context["has_names"]:
+            return None
+        return row.person.display_name
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_account(self, row: models.TimeOffDecision) -> str | None:
+        """The name of the account; null if the key does not have people:read."""
+        return str(row.user) if self.context["has_names"] and row.user else None
+
+
+class ApprovalSerializer(ResourceSerializer):
+    """Who decides about a request and who has decided. Needs `has_names` as context."""
+
+    time_off_id = serializers.CharField(source="row.pk")
+    status_code = serializers.CharField(source="row.status")
+    steps = serializers.IntegerField(help_text="Approvals that it needs.")
+    approved_steps = serializers.IntegerField(source="row.approved_steps")
+    approvers = ApproverSerializer(
+        many=True, help_text="Who decides next, of a pending request. Admins and keys always may."
+    )
+    decisions = DecisionSerializer(many=True, help_text="The first one first.")
+    problem = NullText(help_text="Why it could not be requested now, such as its last day.")
+    cancellable_until = serializers.DateField(
+        allow_null=True,
+        help_text="Until when it may be cancelled once it is approved; null: by admins only.",
+    )
 
 
 class OutSerializer(ListedTimeOffSerializer):
@@ -148,9 +207,19 @@ class CategorySerializer(ResourceSerializer):
     allowance_days = serializers.SerializerMethodField()
     is_discretionary = serializers.BooleanField()
     carry_over = Days(source="carry_over_days")
+    carried_until = serializers.SerializerMethodField()
+    carries_debt = serializers.BooleanField(
+        help_text="Whether what was taken too much is subtracted from the next leave year."
+    )
     is_active = serializers.BooleanField()
     order = serializers.IntegerField(source="position")
     updated_at = serializers.DateTimeField()
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_carried_until(self, row: models.TimeOffCategory) -> str | None:
+        """The month and day until which carried days are taken, such as 03-31; null: all year."""
+        month, day = row.carried_until_month, row.carried_until_day
+        return f"{month:02}-{day:02}" if month and day else None
 
     def get_allowance_days(self, row: models.TimeOffCategory) -> float:
         """A year, today, for people of whom no leave policy says anything else."""

@@ -28,16 +28,20 @@ def find_request(call: CheckedCall, key: object) -> TimeOff:
 
 
 def read_allowances(call: CheckedCall, rows: Sequence[TimeOff]) -> Allowances:
-    """Returns the allowances of one person in the leave years of requests.
+    """Returns the allowances of one person in the leave years of requests, and in the present one.
 
+    What is left of a closed year is carried over.
     There are none for a key that may not read balances.
     """
     if BALANCE_SCOPE not in call.key.scopes:
         return {}
     settings = leave_years.find_settings(call.organization_id)
+    related = ("working_pattern", "organization")
+    person = access.row(Person, call.organization_id, rows[0].person_id, *related)
     dates = sorted(day for row in rows for day in (row.start_date, row.end_date))
+    if dates[0] < (today := days.today(person.organization)):
+        dates.append(today)
     years = dict.fromkeys(leave_years.find_year(settings, day) for day in dates)
-    person = access.row(Person, call.organization_id, rows[0].person_id, "working_pattern")
     return {
         (year, one.category.pk): one
         for year in years
@@ -120,7 +124,7 @@ def _describe_allowances(before: Allowances, after: Allowances) -> Sequence[str]
         name = _name_of(new.category) or f"the allowance of {_count_days(new.base_allowance)}"
         line = (
             f"Left of {name}, {year.starts_on} to {year.ends_on}: {float(old.remaining):g} of "
-            f"{_count_days(new.allowance + new.adjustment)} now, {float(new.remaining):g} "
+            f"{_count_days(old.allowance + old.adjustment)} now, {float(new.remaining):g} "
             "afterwards. Pending requests are subtracted."
         )
         lines.append(f"{line} More is taken than there is." if new.remaining < 0 else line)

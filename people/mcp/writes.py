@@ -31,6 +31,8 @@ SCOPE: Final = "mcp:write"
 ROWS: Final = 3
 # What a change that is rolled back makes up.
 PROVISIONAL: Final = frozenset({"id", "created_at", "updated_at"})
+# What is kept with a decision, and is no field of the record.
+DECISION_WORDS: Final = {"decided_by_id": "Decided by the person", "comment": "Comment"}
 APPROVE: Final = {
     "approve": {
         "type": "boolean",
@@ -195,6 +197,10 @@ def commit_api_write(
             if ended is None:
                 found = _preview_change(operation, call, frozen.body, _read_record(operation, call))
                 rows.answered = found.rows
+                # Another commit of the token may have ended meanwhile, so that its figures changed:
+                # the person would be asked again about what they have approved.
+                ended = idempotency.find_response(_idempotency_key(key, frozen))
+            if ended is None:
                 _ask_person(context, key, frozen, _describe_change(operation, frozen, found))
                 ended, is_repeated = _run_once(operation, call, frozen)
             if "declined" in ended:
@@ -252,6 +258,11 @@ def _preview_change(
     name = f"{person['display_name']} ({person['id']})" if person else after["person_id"]
     words = change_words.describe(row, changed_row, allowances, changed)
     words = [f"Person: {change_words.format_value(name)}", *words]
+    words += [
+        f"{title}: {change_words.format_value(sent[name])}"
+        for name, title in DECISION_WORDS.items()
+        if sent.get(name)
+    ]
     return Preview(difference, person, words, has_balance=bool(allowances))
 
 

@@ -2,6 +2,7 @@
 
 from people.models.budget import DataUse
 from people.models.calendars import HolidayCalendar
+from people.models.decisions import DeciderRole, TimeOffDecision
 from people.models.documents import (
     CustomField,
     CustomFieldValue,
@@ -17,7 +18,7 @@ from people.models.people import (
     PersonWord,
     RelationshipType,
 )
-from people.models.policies import LeavePolicy
+from people.models.policies import CancellationRule, LeavePolicy, OverdraftRule
 from people.models.recounts import LengthChange, Recount
 from people.models.reference import ReferenceItem, ReferenceKind, WorkingPattern
 from people.models.time_off import (
@@ -35,10 +36,12 @@ from people.models.units import OrgUnit, OrgUnitMembership, UnitRole, UnitType
 
 __all__ = [
     "AbsenceStatus",
+    "CancellationRule",
     "CategoryKind",
     "CustomField",
     "CustomFieldValue",
     "DataUse",
+    "DeciderRole",
     "Document",
     "EmploymentRecord",
     "EntryType",
@@ -50,6 +53,7 @@ __all__ = [
     "LengthChange",
     "OrgUnit",
     "OrgUnitMembership",
+    "OverdraftRule",
     "Person",
     "PersonProfile",
     "PersonRelationship",
@@ -62,6 +66,7 @@ __all__ = [
     "Sensitivity",
     "TimeOff",
     "TimeOffCategory",
+    "TimeOffDecision",
     "TimeOffSettings",
     "UnitRole",
     "UnitType",

@@ -224,6 +224,7 @@ class RelationshipType(models.TextChoices):
     DOTTED_LINE_MANAGER = "dotted_line_manager", _("Dotted-line manager")
     APPROVER = "approver", _("Approver")
     HR_PARTNER = "hr_partner", _("HR partner")
+    DEPUTY = "deputy", _("Deputy")
 
 
 def new_relationship_id() -> str:

@@ -11,26 +11,63 @@ from foundation import ids
 from people.models.columns import Record, key
 from people.models.people import Person
 from people.models.reference import ReferenceItem, ReferenceKind
-from people.models.time_off import TimeOffCategory, days
+from people.models.time_off import CarriedDaysEnd, TimeOffCategory, days
 from people.models.units import OrgUnit
 
 MAX_YEARS = 60
+MAX_CANCELLATION_DAYS = 366
 
 
 def new_policy_id() -> str:
     return ids.reference("lpo_")
 
 
-class LeavePolicy(Record):
-    """The days a year of a category, for people who meet all of its conditions.
+class OverdraftRule(models.TextChoices):
+    """What becomes of a request that takes more days than are left of the allowance."""
 
-    `people.allowances` says which of several holds. Without one, it is the days of the category.
+    ACCEPTED = "accepted", _("Accepted")
+    WARNED = "warned", _("Accepted with a warning")
+    REFUSED = "refused", _("Refused")
+
+
+class CancellationRule(models.TextChoices):
+    """Who cancels an approved request. Admins always may, on its page."""
+
+    ADMINS = "admins", _("Admins only")
+    APPROVERS = "approvers", _("Those who may approve it, and programs")
+    EVERYBODY = "everybody", _("The person, those who may approve it, and programs")
+
+
+class LeavePolicy(CarriedDaysEnd, Record):
+    """The days a year of a category and its rules, for people who meet all of its conditions.
+
+    `people.allowances` says which of several holds. Without one, it is the days of the category,
+    and the rules are the defaults of the columns. What is carried over follows the category where a
+    policy leaves it empty.
     """
 
     id = key(new_policy_id)
     name = models.CharField(_("name"), max_length=100)
     category = models.ForeignKey(TimeOffCategory, models.RESTRICT, related_name="policies")
     allowance_days = days(_("days a year"), validators=[MinValueValidator(Decimal(0))])
+    carry_over_days = days(
+        _("days carried over at most"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(Decimal(0))],
+        help_text=_(
+            "Into the leave years that begin while the policy holds. Empty: as the next policy or "
+            "the category says."
+        ),
+    )
+    carries_debt = models.BooleanField(
+        _("carries over what was taken too much"),
+        null=True,
+        blank=True,
+        help_text=_(
+            "What is below zero at the end of a leave year is subtracted from the next one."
+        ),
+    )
     valid_from = models.DateField(_("from"))
     valid_to = models.DateField(
         _("to"),
@@ -79,6 +116,34 @@ class LeavePolicy(Record):
         validators=[MaxValueValidator(MAX_YEARS)],
         help_text=_("Complete years since the person joined, or joined again."),
     )
+    overdraft = models.CharField(
+        _("more days than are left"),
+        max_length=10,
+        choices=OverdraftRule.choices,
+        default=OverdraftRule.WARNED,
+        db_default=OverdraftRule.WARNED,
+        help_text=_("The rules are those of requests that begin while this policy holds."),
+    )
+    approval_steps = models.PositiveSmallIntegerField(
+        _("approvals"),
+        choices=((1, _("One")), (2, _("Two, by different people"))),
+        default=1,
+        db_default=1,
+    )
+    cancellation = models.CharField(
+        _("approved requests are cancelled by"),
+        max_length=10,
+        choices=CancellationRule.choices,
+        default=CancellationRule.ADMINS,
+        db_default=CancellationRule.ADMINS,
+    )
+    cancellation_days = models.PositiveSmallIntegerField(
+        _("cancelled how many days before the first day"),
+        default=1,
+        db_default=1,
+        validators=[MaxValueValidator(MAX_CANCELLATION_DAYS)],
+        help_text=_("At the latest. 0: on the first day too. Admins are not bound by it."),
+    )
 
     class Meta:
         verbose_name = _("leave policy")
@@ -92,5 +157,6 @@ class LeavePolicy(Record):
         return f"{self.name} ({self.valid_from})"
 
     def clean(self) -> None:
+        super().clean()
         if self.valid_to and self.valid_from and self.valid_to < self.valid_from:
             raise ValidationError({"valid_to": _("The last day is before the first day.")})

@@ -30,6 +30,40 @@ def days(label: "StrOrPromise", **more: Any) -> "models.DecimalField[Decimal, De
     return models.DecimalField(label, max_digits=6, decimal_places=1, **more)
 
 
+def check_day_of_year(month: int | None, day: int | None, name: str) -> None:
+    """Raises ValidationError, for the field `name`, if not every year has the day of the month."""
+    last = dict(enumerate(DAYS_OF_MONTHS, 1)).get(month or 0, 0)
+    if last and day and day > last:
+        raise ValidationError({name: _("The month does not have this day every year.")})
+
+
+class CarriedDaysEnd(models.Model):
+    """Until when carried days are taken, in each leave year; empty for the whole year."""
+
+    carried_until_month = models.PositiveSmallIntegerField(
+        _("carried days are taken until: month"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(12)],
+        help_text=_("What is not taken until this day of the leave year expires."),
+    )
+    carried_until_day = models.PositiveSmallIntegerField(
+        _("carried days are taken until: day"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(31)],
+    )
+
+    class Meta:
+        abstract = True
+
+    def clean(self) -> None:
+        super().clean()
+        if (self.carried_until_month is None) != (self.carried_until_day is None):
+            raise ValidationError({"carried_until_day": _("Enter both the month and the day.")})
+        check_day_of_year(self.carried_until_month, self.carried_until_day, "carried_until_day")
+
+
 def new_category_id() -> str:
     return ids.reference("toc_")
 
@@ -49,8 +83,12 @@ class CategoryKind(models.TextChoices):
     OTHER = "other", _("Taken from no allowance")
 
 
-class TimeOffCategory(Record):
-    """A kind of absence. Its name may say something about a person's health."""
+class TimeOffCategory(CarriedDaysEnd, Record):
+    """A kind of absence. Its name may say something about a person's health.
+
+    `carried_from` is the first day onto which days are carried; None: nothing is known before the
+    records of people.
+    """
 
     id = key(new_category_id)
     name = models.CharField(_("name"), max_length=64)
@@ -63,6 +101,15 @@ class TimeOffCategory(Record):
         default=Decimal(0),
         validators=[MinValueValidator(Decimal(0))],
     )
+    carries_debt = models.BooleanField(
+        _("carries over what was taken too much"),
+        default=True,
+        db_default=True,
+        help_text=_(
+            "What is below zero at the end of a leave year is subtracted from the next one."
+        ),
+    )
+    carried_from = models.DateField(null=True, editable=False)
     is_sickness = models.BooleanField(_("sickness"), default=False)
     is_discretionary = models.BooleanField(_("discretionary"), default=False)
     is_named_to_ai = models.BooleanField(
@@ -95,6 +142,7 @@ class TimeOffCategory(Record):
         return self.name
 
     def clean(self) -> None:
+        super().clean()
         if self.is_named_to_ai and self.is_sickness:
             message = _("A category of sickness is not named to AI clients.")
             raise ValidationError({"is_named_to_ai": message})
@@ -154,6 +202,10 @@ class TimeOff(Record):
         _("note of the decision"), max_length=512, blank=True, editable=False
     )
     decided_at = models.DateTimeField(_("decided"), null=True, editable=False)
+    # Of those that its leave policy needs; none once it is changed.
+    approved_steps = models.PositiveSmallIntegerField(
+        _("approved steps"), default=0, db_default=0, editable=False
+    )
 
     class Meta:
         verbose_name = _("time off")
@@ -195,7 +247,11 @@ def new_entry_id() -> str:
 
 
 class LedgerEntry(Record):
-    """A change of a person's allowance in the leave year of its day; negative ones take away."""
+    """A change of a person's allowance in the leave year of its day; negative ones take away.
+
+    What is carried over is calculated. An entry of that type on the first day of a leave year is in
+    place of it, unless it `is_replaced`: earlier versions wrote what they calculated.
+    """
 
     id = key(new_entry_id)
     person = models.ForeignKey(Person, models.CASCADE, related_name="ledger")
@@ -209,6 +265,9 @@ class LedgerEntry(Record):
     amount_days = days(_("days"))
     effective_date = models.DateField(_("day"))
     note = models.CharField(_("note"), max_length=200, blank=True)
+    is_replaced = models.BooleanField(
+        _("calculated instead"), default=False, db_default=False, editable=False
+    )
 
     class Meta:
         verbose_name = _("ledger entry")
@@ -264,9 +323,7 @@ class TimeOffSettings(Record):
         return str(self.organization)
 
     def clean(self) -> None:
-        last = dict(enumerate(DAYS_OF_MONTHS, 1)).get(self.reset_month, 0)
-        if last and self.reset_day > last:
-            raise ValidationError({"reset_day": _("The month does not have this day every year.")})
+        check_day_of_year(self.reset_month, self.reset_day, "reset_day")
 
 
 def new_holiday_id() -> str:

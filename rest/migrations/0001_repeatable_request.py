@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('ingestion', '0001_squashed'),
-        ('workspace', '0002_squashed_workspaces'),
+        ('workspace', '0002_squashed_tables'),
     ]
 
     operations = [

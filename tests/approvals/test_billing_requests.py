@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from approvals.models import ApprovalRequest, ApprovalStatus
 from approvals.requests import MAX_OPEN_REQUESTS
+from approvals.tasks import follow as follow_refunds
 from approvals.tasks import settle as settle_requests
 from audit.models import ActionExecution, SecurityEvent
 from tests.drivers import billing
@@ -247,8 +248,13 @@ def test_what_stripe_refuses_has_failed_and_may_be_tried_again(case: RefundCase)
 
 @pytest.mark.parametrize(
     "reply",
-    [StripeReply(500, b"oops"), StripeReply(200, b"\x00"), StripeReply(409, {})],
-    ids=["500", "odd", "409"],
+    [
+        StripeReply(500, b"oops"),
+        StripeReply(200, b"\x00"),
+        StripeReply(200, {}),
+        StripeReply(409, {}),
+    ],
+    ids=["500", "odd", "empty", "409"],
 )
 def test_an_answer_that_says_nothing_leaves_the_end_unknown(
     case: RefundCase, reply: StripeReply
@@ -256,6 +262,84 @@ def test_an_answer_that_says_nothing_leaves_the_end_unknown(
     charge = case.stripe.rows[case.charge]
     case.stripe.misbehave = [StripeReply(200, charge), *[reply] * 4]
     assert case.approve().status == "unknown"
+
+
+def test_a_refund_that_failed_at_stripe_is_not_done(case: RefundCase) -> None:
+    refund = {"id": "re_9", "status": "failed", "failure_reason": "expired_or_canceled_card"}
+    charge = case.stripe.rows[case.charge]
+    case.stripe.misbehave = [StripeReply(200, charge), StripeReply(200, refund)]
+    row = case.approve()
+    problem = "The refund re_9 is failed at Stripe: expired_or_canceled_card."
+    assert (row.status, row.problem) == ("failed", problem)
+
+
+def approve_pending_refund(case: RefundCase) -> ApprovalRequest:
+    """Approves the refund, which Stripe answers with "pending"."""
+    refund = case.stripe.has("refund", status="pending", charge=case.charge)
+    charge, pending = case.stripe.rows[case.charge], dict(case.stripe.rows[refund])
+    case.stripe.misbehave = [StripeReply(200, charge), StripeReply(200, pending)]
+    return case.approve()
+
+
+def test_a_pending_refund_is_followed_until_it_succeeds(case: RefundCase) -> None:
+    row = approve_pending_refund(case)
+    refund = row.result["id"]
+    assert (row.status, row.result["status"], follow_refunds()) == ("done", "pending", 0)
+    case.stripe.rows[refund]["status"] = "succeeded"
+    assert (follow_refunds(), follow_refunds()) == (1, 0)
+    row = case.row()
+    assert (row.status, row.result) == ("done", {"id": refund, "status": "succeeded"})
+
+
+def test_a_pending_refund_that_fails_fails_its_request(case: RefundCase) -> None:
+    refund = approve_pending_refund(case).result["id"]
+    failed = {"status": "failed", "failure_reason": "lost_or_stolen_card"}
+    case.stripe.rows[refund] |= failed
+    assert follow_refunds() == 1
+    problem = f"The refund {refund} is failed at Stripe: lost_or_stolen_card."
+    assert (case.row().status, case.row().problem) == ("failed", problem)
+
+
+def test_a_refund_that_cannot_be_read_now_is_followed_later(case: RefundCase) -> None:
+    row = approve_pending_refund(case)
+    case.stripe.rows[row.result["id"]]["status"] = "succeeded"
+    case.stripe.misbehave = [StripeReply(500, {})] * 4
+    assert follow_refunds() == 0
+    assert follow_refunds() == 1
+
+
+def test_a_cancellation_says_when_the_subscription_ends(case: RefundCase) -> None:
+    thing = case.stripe.has("subscription", status="active", cancel_at_period_end=False)
+    filed = case.mcp.call("stripe.request_cancellation", {"subscription": thing}).facts
+    case.stripe.rows[thing]["cancel_at"] = 1_800_000_000
+    row = case.approve(filed["request_id"])
+    assert row.result == {"id": thing, "status": "active", "cancel_at": "2027-01-15"}
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "problem"),
+    [
+        ({"status": "active"}, "The trial has ended meanwhile."),
+        ({"trial_end": 1_900_000_000}, "The trial ends later meanwhile, on 2030-03-17."),
+    ],
+    ids=["ended", "later"],
+)
+def test_a_trial_that_is_another_than_was_approved_is_not_changed(
+    case: RefundCase, meanwhile: dict[str, Any], problem: str
+) -> None:
+    thing = case.stripe.has("subscription", status="trialing", trial_end=1_800_000_000)
+    filed = case.mcp.call("stripe.extend_trial", {"subscription": thing, "days": 1}).facts
+    case.stripe.rows[thing] |= meanwhile
+    row = case.approve(filed["request_id"])
+    assert (row.status, row.problem) == ("failed", problem)
+    assert case.stripe.changes == []
+
+
+def test_a_read_that_fails_before_a_refund_leaves_it_undone(case: RefundCase) -> None:
+    case.stripe.misbehave = [StripeReply(500, {})] * 4
+    row = case.approve()
+    assert (row.status, case.stripe.changes) == ("failed", [])
+    assert row.problem.endswith("Nothing was changed.")
 
 
 def test_a_lost_answer_is_asked_for_again_and_the_money_moves_once(case: RefundCase) -> None:
@@ -300,7 +384,7 @@ def test_a_refusal_of_the_second_try_does_not_make_it_a_failure(
     case.stripe.before_changing = lose_the_answer
     row = case.approve(request_id)
     assert row.status == "unknown"
-    assert "An earlier attempt may have succeeded." in row.problem
+    assert "The outcome is unknown: Stripe may have carried out the request." in row.problem
     case.stripe.loses_answers, case.stripe.before_changing = False, lambda _sent: None
     assert case.approve(request_id).status == "done"
     assert len(case.stripe.made) == (tool == "refund")

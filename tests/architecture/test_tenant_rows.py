@@ -26,6 +26,7 @@ MAY_QUERY = {
     "approvals/decisions.py",
     "approvals/execution.py",
     "approvals/expiry.py",
+    "approvals/following.py",
     "approvals/privacy.py",
     "approvals/requests.py",
     "approvals/surface_rules.py",

@@ -12,6 +12,7 @@ from django.test import Client
 from audit import list_filters, listing
 from audit.admin import ActionExecutionAdmin
 from audit.models import ActionExecution
+from foundation.admin_urls import row_url
 from tests.audit import calls
 from tests.drivers import query_plans
 from tests.drivers.statements import Statement, record_statements
@@ -231,7 +232,7 @@ def test_the_list_names_organizations(root: Client) -> None:
     calls.put(NOW, organization_id=str(place.pk))
 
     page = root.get(LIST).content.decode()
-    assert '<td class="field-organization">Acme</td>' in page
+    assert f'<td class="field-organization"><a href="{row_url(place)}">Acme</a></td>' in page
     assert f"?organization={place.pk}" in page
 
 

@@ -115,7 +115,7 @@ def create_token(visitor: Visitor, project_id: str) -> str:
 
 def approve(page: Page, pictures: Path, name: str) -> None:
     page.screenshot(path=pictures / f"{name}-request.png", full_page=True)
-    page.get_by_role("button", name="Approve").dblclick()
+    page.get_by_role("button", name="Approve", exact=True).dblclick()
     expect(page.get_by_text("Approved. The operation is being executed.")).to_be_visible()
     expect(page.locator("#decision").get_by_text("Done", exact=True)).to_be_visible()
     page.screenshot(path=pictures / f"{name}.png", full_page=True)

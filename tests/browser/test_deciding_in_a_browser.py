@@ -68,6 +68,32 @@ def test_a_decision_appears_on_every_open_page_of_the_request(
         assert visitor.problems == []
 
 
+def test_selected_requests_are_reviewed_and_rejected_together_with_the_keyboard(
+    browser: Browser, server: Server, account: Account, projects: tuple[McpClient, str]
+) -> None:
+    tool = project_rows.DELETE_USER.name
+    asked = [projects[0].call(tool, {"id": name}).facts for name in ("Ada" * 80, "Bob")]
+    with chromium.visiting(browser, server.url) as visitor:
+        visitor.open_and_sign_in(account.email)
+        visitor.open("/requests")
+        page = visitor.page
+        for each in asked:
+            box = page.locator(f'[name="request-{each["requestId"]}"]')
+            box.focus()
+            page.keyboard.press("Space")
+            expect(box).to_be_checked()
+        page.get_by_role("button", name="Review the selected requests together").focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Review requests")).to_be_visible()
+        expect(page.locator("details[open]").get_by_text("Ada" * 80)).to_be_visible()
+        expect(page.get_by_text("Bob", exact=True)).to_be_visible()
+        assert accessibility.findings(visitor) == []
+        page.get_by_role("button", name="Reject these 2 requests").focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("2 rejected.", exact=True)).to_be_visible()
+        assert visitor.problems == []
+
+
 def test_a_policy_is_edited_on_a_phone(
     browser: Browser, server: Server, account: Account, projects: tuple[McpClient, str]
 ) -> None:

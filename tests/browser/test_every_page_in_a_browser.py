@@ -45,7 +45,8 @@ project = Project.objects.create(
 )
 for name in ("list_orders", "delete_orders_of_a_customer_with_a_name_of_great_length"):
     ProjectTool.objects.create(
-        project=project, name=name, key=name, operation={}, fingerprint="",
+        project=project, name=name, key=f"GET /{name}", fingerprint="",
+        operation={"tags": ["A tag with a name of great length " * 2]},
         is_enabled=True, is_read=name.startswith("list"),
     )
 PolicyRule.objects.create(
@@ -279,6 +280,14 @@ def new_project(visitors: Visitors) -> str:
     return evaluate(visitors.server.env, PROJECT).strip()
 
 
+def switched_tools(visitors: Visitors) -> Visitor:
+    visitor = visitors.show("admin", f"/projects/{new_project(visitors)}")
+    visitor.page.get_by_label("Search tools").fill("orders")
+    visitor.page.get_by_role("button", name="Turn off").click()
+    expect(visitor.page.get_by_text("not saved yet")).to_be_visible()
+    return visitor
+
+
 def opening_of_a_tool(visitors: Visitors) -> Visitor:
     visitor = policy(visitors)
     add_rule(visitor.page, "delete_*", "Allow")
@@ -353,7 +362,7 @@ FOR_PEOPLE = [
     form_sent_astray,
 ]
 FOR_PEOPLE += [failed_job, policy, opening_of_a_tool, stale_policy, stale_settings]
-FOR_PEOPLE += [page_of_an_older_version]
+FOR_PEOPLE += [page_of_an_older_version, switched_tools]
 OF_ADMINS = [one_call, one_person, one_organization, one_customer, one_erasure, stale_customer]
 # Markup of Django's own: fields in the rows of a table, and the signs next to its list of groups.
 OF_DJANGO = re.compile(r"(?:label: #id_|select-name: #id_|aria-prohibited-attr: label\[for)")

@@ -66,12 +66,12 @@ def test_a_reason_is_there_after_the_session_ended(
     owner_visitor.open(path)
     page.get_by_label("Reason").fill(TYPED)
     end_session(page)
-    page.get_by_role("button", name="Reject").click()
+    page.get_by_role("button", name="Reject", exact=True).click()
     expect(page.get_by_text("What you entered is kept")).to_be_visible()
     owner_visitor.sign_in(account.email)
     expect(page.get_by_label("Reason")).to_have_value(TYPED)
     expect(page.get_by_text("Nothing was saved")).to_be_visible()
-    page.get_by_role("button", name="Reject").click()
+    page.get_by_role("button", name="Reject", exact=True).click()
     expect(page.get_by_text(TYPED)).to_be_visible()
 
 
@@ -114,7 +114,7 @@ def test_a_reason_stays_when_another_approver_decides(
     page.get_by_label("Reason").fill(TYPED)
     other = page.context.new_page()
     other.goto(f"{owner_visitor.url}{path}")
-    other.get_by_role("button", name="Reject").click()
+    other.get_by_role("button", name="Reject", exact=True).click()
     expect(page.get_by_text("This changed while you were typing.")).to_be_visible()
     expect(page.get_by_label("Your text")).to_have_value(TYPED)
     page.screenshot(path=pictures / "kept-request.png", full_page=True)

@@ -36,6 +36,7 @@ from people.models import (
     ReferenceKind,
     TimeOff,
     TimeOffCategory,
+    TimeOffDecision,
     TimeOffSettings,
     WorkingPattern,
 )
@@ -235,6 +236,9 @@ def people_rows(name: str, place: Organization) -> list[models.Model]:
     recount = Recount.objects.create(**own, reason=f"{name} reason", finished_at=timezone.now())
     return [
         *(pattern, unit, category, calendar, person),
+        TimeOffDecision.objects.create(
+            **own, time_off=day_off, decision="approved", step=1, role="admin", comment="Enjoy it"
+        ),
         PersonProfile.objects.create(**of_person, city=f"{name} city"),
         EmploymentRecord.objects.create(**of_person, effective_from=today, job_title=f"{name} job"),
         ReferenceItem.objects.create(**own, kind=ReferenceKind.WORK_PLACE, label=f"{name} house"),

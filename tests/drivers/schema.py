@@ -9,6 +9,7 @@ import psycopg
 # FTS5 keeps its data in tables of these names, which it creates itself.
 SHADOW = re.compile(r"_(?:config|content|data|docsize|idx)\Z")
 SPACE = re.compile(r"\s+")
+# Columns without their position: those that were added later are the last ones of a table.
 POSTGRESQL = {
     "table": """
         SELECT c.relname, c.relkind::text, c.relpersistence::text, c.reloptions::text
@@ -17,7 +18,6 @@ POSTGRESQL = {
     """,
     "column": """
         SELECT c.relname, a.attname,
-            row_number() OVER (PARTITION BY c.oid ORDER BY a.attnum),
             format_type(a.atttypid, a.atttypmod), a.attnotnull,
             a.attidentity::text, a.attgenerated::text, a.attcollation::regcollation::text,
             pg_get_expr(d.adbin, d.adrelid)

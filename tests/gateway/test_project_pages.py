@@ -336,6 +336,30 @@ def test_a_document_is_fetched_by_the_guarded_client(
     assert len(site.seen) == 2
 
 
+def test_a_secret_in_the_url_of_a_document_is_used_once_and_kept_nowhere(
+    admin: Http, grant: Grant, site: Site
+) -> None:
+    host = site.url.partition("://")[2]
+    refused = admin.post(NEW, form_fields(grant, url=f"http://me:s3cret@{host}/api"), follow=True)
+    assert "the URL holds a user name" in text_of(refused)
+    assert "s3cret" not in text_of(refused)
+    project = shop.create_project(grant, site)
+    site.script(sites.saying(shop.document()))
+    url = f"{site.url}/openapi.json?token=s3cret"
+    shown = admin.post(NEW, {"project": project.pk, "url": url}, follow=True)
+    draft = ImportDraft.objects.get()
+    assert "s3cret" not in text_of(shown) + str(draft.fields)
+    save(admin, str(shown.redirect_chain[-1][0]), {})
+    assert not ImportDraft.objects.filter(pk=draft.pk).exists()
+    # One of an earlier version of this server.
+    Project.objects.update(document_url=url)
+    assert "s3cret" not in text_of(admin.get(NEW, {"project": project.pk}))
+    projects.change(project, None, document_url=f"{site.url}/openapi.json?token=other")
+    project.refresh_from_db()
+    assert (site.seen[-1].query, project.document_url) == ({"token": ["s3cret"]}, "")
+    assert "other" not in str([*SecurityEvent.objects.values_list("detail", flat=True)])
+
+
 def test_a_changed_document_is_shown_as_a_difference_and_changed_tools_wait(
     admin: Http, grant: Grant, site: Site
 ) -> None:

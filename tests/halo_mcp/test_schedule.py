@@ -23,7 +23,8 @@ EVERY_DAY_AT = {
 }
 EVERY = {
     "approvals.execute_queued": timedelta(seconds=30),
-    "approvals.settle": timedelta(minutes=5),
+    "approvals.follow": timedelta(minutes=15),
+    "approvals.settle": timedelta(minutes=1),
     "oauth.forget_replies": timedelta(minutes=5),
     "audit.finish_interrupted": timedelta(minutes=5),
     "foundation.note_schedule": timedelta(minutes=1),
@@ -32,7 +33,6 @@ EVERY = {
     "gateway.mail_waiting": timedelta(minutes=1),
     "ingestion.prune_repeatable_requests": timedelta(hours=1),
     "people.apply_employment": timedelta(hours=1),
-    "people.carry_over": timedelta(hours=1),
     "people.fill_search_texts": timedelta(minutes=2),
     "people.recount": timedelta(minutes=1),
     "tools_registry.prune_repeatable_calls": timedelta(hours=1),

@@ -20,6 +20,7 @@ from tools_registry.api import (
     NotFound,
     Unauthorized,
     ValidationFailure,
+    VendorAccount,
     VendorResponse,
 )
 
@@ -379,7 +380,8 @@ def test_the_check_names_the_pipelines_of_the_account(grant: Grant, hubspot: Hub
         connection("hubspot").check,
         vendors.get_vendor(grant.organization.pk, "hubspot"),
     )
-    assert check(vendor) == "HubSpot with the deal pipelines: Renewals, Sales Pipeline, Old"
+    pipelines = "with the deal pipelines: Renewals, Sales Pipeline, Old"
+    assert check(vendor) == VendorAccount(f"HubSpot account 12345 (STANDARD) {pipelines}", "12345")
     hubspot.token = "another"
     with pytest.raises(Unauthorized):
         check(vendor)

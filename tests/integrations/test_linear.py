@@ -29,7 +29,13 @@ from tests.drivers.fake_vendors.site import GARBAGE, resetting, saying, sending
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient, Reply
 from tools_registry import vendors
-from tools_registry.api import IntegrationFailure, ToolContext, Unauthorized, VendorResponse
+from tools_registry.api import (
+    IntegrationFailure,
+    ToolContext,
+    Unauthorized,
+    VendorAccount,
+    VendorResponse,
+)
 from tools_registry.pipeline.calls import ORGANIZATION_FACTS
 
 SETTINGS = {"default_team": "ENG", "bug_label": "Bug", "feature_label": "Idea"}
@@ -155,7 +161,7 @@ def test_teams_and_labels_are_looked_for_on_every_page(client: McpClient, vendor
 def test_a_list_that_never_ends_is_given_up(client: McpClient, vendor: Linear) -> None:
     page = {"nodes": [], "pageInfo": {"hasNextPage": True, "endCursor": "9"}}
     vendor.script(*[saying({"data": {"teams": page}})] * 40)
-    assert bug(client).error["message"] == "Linear's response did not end."
+    assert bug(client).error["message"] == "Linear's response did not end. Nothing was changed."
     assert len(vendor.seen) == linear.MAX_PAGES
 
 
@@ -348,7 +354,24 @@ def test_a_call_that_runs_again_finds_what_it_has_filed(office: Grant, vendor: L
 
 def test_the_check_says_which_workspace_it_is_and_whose_key(office: Grant) -> None:
     vendor = vendors.get_vendor(office.organization.pk, "linear")
-    assert linear.check(vendor) == "Linear workspace Acme as Ada"
+    assert linear.check(vendor) == VendorAccount("Linear workspace Acme as Ada", "o1")
+
+
+@pytest.mark.parametrize(
+    ("kept", "message"),
+    [
+        ({"default_team": "GONE"}, "default team of the connection"),
+        ({"default_team": "ENG", "bug_label": "Gone"}, "label Gone of the connection's settings"),
+    ],
+    ids=["team", "label"],
+)
+def test_the_check_names_settings_that_linear_does_not_have(
+    grant: Grant, vendor: Linear, kept: dict[str, str], message: str
+) -> None:
+    connect_toolset(grant, TOOLSET, fake.KEY, **kept)
+    with pytest.raises(IntegrationFailure, match=message):
+        linear.check(vendors.get_vendor(grant.organization.pk, "linear"))
+    assert vendor.inputs == []
 
 
 def test_a_check_with_a_wrong_key_is_unauthorized(grant: Grant, vendor: Linear) -> None:

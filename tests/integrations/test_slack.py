@@ -16,7 +16,7 @@ from tests.drivers.fake_vendors.slack import TS, Slack
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tools_registry import vendors
-from tools_registry.api import Unauthorized
+from tools_registry.api import ToolFailure, Unauthorized, VendorAccount
 
 POST = "slack.post_message"
 HELLO = {"text": "Hello & <https://example.com|there>"}
@@ -195,10 +195,22 @@ def test_slack_s_trouble_is_reported_in_plain_words_and_recorded(
 
 def test_the_check_names_the_workspace(grant: Grant, slack: Slack) -> None:
     check, vendor = connection("slack").check, vendors.get_vendor(grant.organization.pk, "slack")
-    assert check(vendor) == "Slack workspace Acme as halo"
+    assert check(vendor) == VendorAccount("Slack workspace Acme as halo", "T0ACME001")
     slack.token = "another"
     with pytest.raises(Unauthorized):
         check(vendor)
+
+
+def test_the_check_refuses_a_token_of_a_person(grant: Grant, slack: Slack) -> None:
+    slack.is_bot = False
+    with pytest.raises(ToolFailure, match="belongs to a person"):
+        connection("slack").check(vendors.get_vendor(grant.organization.pk, "slack"))
+
+
+def test_the_check_names_the_scope_that_is_missing(grant: Grant, slack: Slack) -> None:
+    slack.scopes = "channels:read,users:read"
+    with pytest.raises(ToolFailure, match="lacks the scope chat:write"):
+        connection("slack").check(vendors.get_vendor(grant.organization.pk, "slack"))
 
 
 @pytest.mark.parametrize("revision", [Revision.V2025_03_26, Revision.V2025_11_25], ids=str)

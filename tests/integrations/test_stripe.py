@@ -20,7 +20,13 @@ from tests.drivers.fake_vendors.stripe import KEY, Stripe, StripeReply
 from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.mcp import Reply as McpReply
-from tools_registry.api import BoundCustomer, ToolContext, ToolFailure, VendorResponse
+from tools_registry.api import (
+    BoundCustomer,
+    ToolContext,
+    ToolFailure,
+    VendorAccount,
+    VendorResponse,
+)
 from tools_registry.api.vendor import judge_status
 from workspace.models import Customer as Bound
 
@@ -333,8 +339,9 @@ def test_the_check_says_which_mode_the_key_is_for() -> None:
     connection = integration.TOOLSET.connection
     assert connection is not None
     assert connection.judge is not judge_status
-    assert connection.check(Books({"livemode": True})) == "Stripe, live mode"
-    assert connection.check(Books({"livemode": False})) == "Stripe, test mode"
+    live, test = (connection.check(Books({"livemode": is_live})) for is_live in (True, False))
+    assert live == VendorAccount("Stripe, live mode", "live mode")
+    assert test == VendorAccount("Stripe, test mode", "test mode")
 
 
 @pytest.mark.parametrize("revision", REVISIONS, ids=str)

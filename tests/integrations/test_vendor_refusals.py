@@ -68,7 +68,7 @@ def test_l4_an_integration_without_a_judge_of_its_own_goes_by_the_status(
 )
 @pytest.mark.parametrize(
     ("status", "before"),
-    [(404, "The vendor has no such record"), (422, "The vendor refused the values")],
+    [(404, "Help desk has no such record"), (422, "Help desk refused the values")],
 )
 def test_the_vendor_s_sentence_is_part_of_the_answer(
     mcp: McpClient, vendor: Site, status: int, before: str, body: Any

@@ -325,6 +325,22 @@ def test_the_chosen_organization_is_the_one_that_counts(
     assert Authorization.objects.get().organization == second
 
 
+def selected_organization(page: Response) -> str:
+    fields = form_with(page.content.decode(), "shown").fields
+    return str(dict(fields)["shown"])
+
+
+def test_the_organization_that_the_client_was_connected_to_last_is_selected_first(
+    oauth_client: OAuthClient, browser: Browser, ada: User, acme: Organization
+) -> None:
+    second = organizations.create("Second", owner=ada)
+    page = browser.open(oauth_client.authorize_address())
+    assert selected_organization(page) == str(acme.pk)
+    browser.decide(page, organization=str(second.pk), shown=str(second.pk))
+    page = browser.open(oauth_client.authorize_address())
+    assert selected_organization(page) == str(second.pk)
+
+
 def test_a_suspended_organization_cannot_be_chosen(
     page: Response, browser: Browser, acme: Organization
 ) -> None:

@@ -1,5 +1,6 @@
 """An organization with a person, their manager, a category and a working pattern."""
 
+import time
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -7,6 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from people import calendars, time_off
 from people.models import (
@@ -97,3 +99,18 @@ def other_office(db: None) -> Office:  # noqa: ARG001  opens the database
 def program(office: Office) -> Program:
     """A program that calls the HR API of the office with all scopes."""
     return Program(office.organization)
+
+
+def wait_for_lock() -> None:
+    """Waits until a statement of another connection waits for a lock of a row."""
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    until = time.monotonic() + 20
+    with connection.cursor() as cursor:
+        while time.monotonic() < until:
+            cursor.execute(waiting)
+            if cursor.fetchone()[0]:
+                return
+    pytest.fail("Nothing waits.")

@@ -1,13 +1,11 @@
 """What is left of an allowance, by leave year, employment, working pattern and ledger."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from people import balances, leave_years, time_off
 from people.models import EntryType, LedgerEntry, Person, TimeOffSettings
@@ -90,45 +88,3 @@ def test_the_ledger_counts_in_the_year_of_its_days(office: Office) -> None:
     found = only(person)
     assert found.ledger[EntryType.MANUAL_ADJUSTMENT] == found.adjustment == Decimal("1.5")
     assert found.remaining == Decimal("29.5")
-
-
-def test_what_is_left_is_carried_over_once_and_up_to_the_limit(office: Office) -> None:
-    office.leave.carry_over_days = Decimal(5)
-    office.leave.save()
-    long_ago = {"start_date": date(2020, 1, 1), "created_at": datetime(2025, 3, 1, tzinfo=UTC)}
-    rested, tired = office.person(**long_ago), office.person(**long_ago)
-    office.person(start_date=date(2020, 1, 1), created_at=datetime(2026, 2, 1, tzinfo=UTC))
-    office.person(**long_ago, end_date=date(2025, 12, 31))
-    office.leave_of(rested, date(2025, 3, 3), date(2025, 4, 7))
-    for _run in range(2):
-        balances.carry_over_everywhere(datetime(2026, 6, 15, 3, 45, tzinfo=UTC))
-    carried = LedgerEntry.objects.filter(entry_type=EntryType.CARRY_OVER)
-    days = dict(carried.values_list("person", "amount_days"))
-    assert days == {rested.pk: Decimal(2), tired.pk: Decimal(5)}
-    assert only(tired).remaining == Decimal(33)
-    assert set(carried.values_list("effective_date", flat=True)) == {date(2026, 1, 1)}
-
-
-def test_a_run_that_carries_nothing_over_reads_no_balances(office: Office) -> None:
-    office.leave.carry_over_days = Decimal(5)
-    office.leave.save()
-    long_ago = {"start_date": date(2020, 1, 1), "created_at": datetime(2025, 3, 1, tzinfo=UTC)}
-    for _number in range(3):
-        office.person(**long_ago)
-
-    def count_statements(now: datetime) -> int:
-        with CaptureQueriesContext(connection) as statements:
-            balances.carry_over_everywhere(now)
-        return len(statements)
-
-    first_hour = datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
-    assert count_statements(first_hour) > 10
-    assert LedgerEntry.objects.count() == 3
-    # The organizations, the settings; on the first day the categories, and people without an entry.
-    assert count_statements(first_hour + timedelta(hours=1)) == 4
-    assert count_statements(first_hour + timedelta(days=1)) == 2
-    # A person of whom nothing was left is looked at once a day.
-    office.person(**long_ago)
-    assert count_statements(datetime(2026, 3, 2, 14, 30, tzinfo=UTC)) == 2
-    balances.carry_over_everywhere(datetime(2026, 3, 3, 3, 30, tzinfo=UTC))
-    assert LedgerEntry.objects.count() == 4

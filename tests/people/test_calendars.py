@@ -2,26 +2,20 @@
 
 from datetime import date
 from decimal import Decimal
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.db.models import RestrictedError
 
-from people import balances, calendars, employment, seeding, time_off, working_time
+from people import balances, calendars, employment
 from people.models import (
-    EmploymentRecord,
     HolidayCalendar,
     Person,
     PublicHoliday,
-    ReferenceItem,
-    TimeOff,
 )
 from tests.people.api.program import Program
 from tests.people.conftest import Office
 from tests.people.mcp.endpoint import client, failure
-from workspace.models import Organization
 
 MONDAY, FRIDAY = date(2026, 6, 8), date(2026, 6, 12)
 # A Wednesday: a holiday in Portugal, and none in Germany.
@@ -242,38 +236,3 @@ def test_a_whole_holiday_comes_before_half_a_holiday_on_the_same_day(
     of_berlin = program.get("time-off/public-holidays", year=2026, calendar_id=berlin.pk).data
     for found in (of_all, of_berlin):
         assert [(one["name"], one["is_half_day"]) for one in found] == [(whole, False)]
-
-
-def test_the_migration_leaves_every_length_of_the_demo_records_as_it_was(
-    db: None,  # noqa: ARG001  opens the database
-) -> None:
-    organization = Organization.objects.create(name="Old", slug="old", widget_key="old")
-    seeding.seed(organization, date(2026, 6, 15))
-    # As the version before has them: one list of holidays, and nothing that refers to a calendar.
-    for model in (Person, EmploymentRecord, ReferenceItem):
-        model.objects.update(holiday_calendar=None)
-    PublicHoliday.objects.filter(calendar__is_default=False).delete()
-    PublicHoliday.objects.update(calendar=None)
-    HolidayCalendar.objects.all().delete()
-    # The rule of the version before: every holiday of the organization, for everybody.
-    free = working_time.free_parts(PublicHoliday.objects.all())
-    requests = TimeOff.objects.select_related("category", "person__working_pattern")
-    requests = requests.select_related("person__work_place").order_by("pk")
-    before = {
-        row.pk: working_time.amount(
-            working_time.week_of(row.person.working_pattern), free, row.start_date, row.end_date
-        )
-        for row in requests
-    }
-    assert len(before) > 500
-
-    migration = import_module("people.migrations.0005_default_holiday_calendars")
-    migration.create_default_calendars(apps, None)
-
-    after = {row.pk: time_off.amount(row, row.start_date, row.end_date) for row in requests}
-    assert after == before
-    (calendar,) = HolidayCalendar.objects.all()
-    assert (calendar.is_default, calendar.country_code) == (True, "DE")
-    assert not PublicHoliday.objects.exclude(calendar=calendar).exists()
-    migration.create_default_calendars(apps, None)
-    assert HolidayCalendar.objects.count() == 1

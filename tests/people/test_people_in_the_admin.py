@@ -9,6 +9,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
+from audit.models import SecurityEvent
 from foundation.admin_urls import page_url
 from people import employment
 from people.models import (
@@ -179,6 +180,8 @@ def test_a_leave_policy_that_holds_changes_with_a_reason_only(
 ) -> None:
     form = {"organization": office.organization.pk, "category": office.leave.pk}
     form |= {"name": "Thirty", "allowance_days": "30", "years_of_service": "0"}
+    form |= {"overdraft": "warned", "approval_steps": "1"}
+    form |= {"cancellation": "admins", "cancellation_days": "1"}
     add = page("leavepolicy", "add")
     ahead = (timezone.localdate() + timedelta(days=400)).isoformat()
     send(browser, add, form | {"valid_from": ahead})
@@ -302,8 +305,8 @@ def test_requests_are_added_and_decided(browser: Client, office: Office) -> None
     one, two, three, four = TimeOff.objects.order_by("start_date")
     assert act(browser, "approve", one) == ["1 request was changed."]
     assert act(browser, "decline", two) == ["1 request was changed."]
-    refused, done = act(browser, "cancel", one, three)
-    assert "Only a pending request can be changed. This one is approved." in refused
+    refused, done = act(browser, "cancel", two, three)
+    assert "Only a pending request can be changed. This one is rejected." in refused
     assert done == "1 request was changed."
     statuses = TimeOff.objects.order_by("start_date").values_list("status", flat=True)
     assert list(statuses) == [
@@ -399,6 +402,27 @@ def test_a_day_out_of_bounds_is_refused_in_every_form(browser: Client, office: O
     for model, form in forms:
         said = send(browser, page(model, "add"), form)
         assert "The day must be from 1970-01-01 to 2999-12-31." in said
+
+
+def test_opening_a_private_profile_is_on_record_with_who_and_whose(
+    browser: Client, office: Office
+) -> None:
+    person = office.person()
+    send(browser, page("personprofile", "add"), {"person": person.pk, "city": "Berlin"})
+    assert not SecurityEvent.objects.filter(kind="private_profile_opened").exists()
+    assert (
+        "Berlin"
+        in browser.get(
+            page("personprofile", "change", PersonProfile.objects.get().pk)
+        ).content.decode()
+    )
+    event = SecurityEvent.objects.get(kind="private_profile_opened")
+    reader = User.objects.get(email="admin@office.example")
+    assert (event.subject, event.user_id) == (str(person.pk), str(reader.pk))
+    assert event.organization_id == str(office.organization.pk)
+    listed = browser.get("/admin/audit/securityevent/").content.decode()
+    assert "admin@office.example" in listed
+    assert str(person) in listed
 
 
 def test_a_date_of_birth_is_from_1900_to_today(browser: Client, office: Office) -> None:

@@ -1,20 +1,22 @@
 """Requests are counted again when the holidays of their days change; both lengths are kept."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from typing import Any
 
 import pytest
 import time_machine
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from foundation import leases
 from foundation.admin_urls import page_url
-from people import employment, recounting, time_off
+from people import employment, lengths, recounting, time_off
 from people.models import HolidayCalendar, Person, PublicHoliday, Recount, TimeOff
 from tests.drivers.shown_forms import save
-from tests.people.conftest import Office
+from tests.people.conftest import Office, create_office, wait_for_lock
 from workspace.models import Membership, Role, User
 
 MONDAY, FRIDAY = date(2026, 6, 8), date(2026, 6, 12)
@@ -149,7 +151,7 @@ def test_another_calendar_of_a_place_or_of_all_counts_requests_again(
     assert "Lisbon became the default holiday calendar" in list_changes(browser)
 
 
-def test_what_has_ended_and_years_that_have_ended_stay_as_they_were(
+def test_what_has_ended_and_what_no_holiday_is_in_stay_as_they_were(
     office: Office, other_office: Office, browser: Client, berlin: HolidayCalendar
 ) -> None:
     person = office.person(manager=office.person())
@@ -158,11 +160,105 @@ def test_what_has_ended_and_years_that_have_ended_stay_as_they_were(
     last_year = office.leave_of(person, date(2025, 12, 1), date(2025, 12, 5))
     theirs = other_office.leave_of(other_office.person(), MONDAY, FRIDAY)
     own = {"organization": office.organization.pk, "calendar": berlin.pk, "name": "Day"}
-    for day in ("2026-06-10", "2025-12-03"):
-        save(browser, page("publicholiday", "add"), own | {"date": day}, follow=True)
+    save(browser, page("publicholiday", "add"), own | {"date": "2026-06-10"}, follow=True)
     assert count_again() == 0
     for row in (declined, last_year, theirs):
         assert length(row)[0] == 5.0
+    # A holiday of a year that has ended was missing there, too.
+    save(browser, page("publicholiday", "add"), own | {"date": "2025-12-03"}, follow=True)
+    assert (count_again(), length(last_year)[0]) == (1, 4.0)
+
+
+def test_a_change_without_days_leaves_years_that_have_ended_as_they_were(
+    office: Office, browser: Client, berlin: HolidayCalendar, lisbon: HolidayCalendar
+) -> None:
+    for day in (date(2025, 12, 3), WEDNESDAY):
+        office.holiday(day, lisbon)
+    place = office.place("House", holiday_calendar=berlin)
+    person = office.person(work_place=place)
+    last_year = office.leave_of(person, date(2025, 12, 1), date(2025, 12, 5))
+    row = office.leave_of(person, MONDAY, FRIDAY)
+    form = {"kind": "wp", "label": "House", "position": "0", "holiday_calendar": lisbon.pk}
+    save(browser, page("referenceitem", "change", place.pk), form, follow=True)
+    assert count_again() == 1
+    assert (length(row)[0], length(last_year)[0]) == (4.0, 5.0)
+
+
+def test_a_correction_of_employment_counts_the_days_that_it_is_about(
+    office: Office, browser: Client
+) -> None:
+    """Four days a week from 1 December 2025 on, entered in June: no Friday in December."""
+    full, four = office.pattern("Full", friday=480), office.pattern("Four", friday=0)
+    person = office.person()
+    employment.change(person, date(2025, 1, 1), working_pattern=full)
+    person = Person.objects.get(pk=person.pk)
+    november = office.leave_of(person, date(2025, 11, 24), date(2025, 11, 28))
+    december = office.leave_of(person, date(2025, 12, 1), date(2025, 12, 5))
+    form = {"person": person.pk, "effective_from": "2025-12-01", "working_pattern": four.pk}
+    save(browser, page("employmentrecord", "add"), form, follow=True)
+    assert count_again() == 1
+    assert (length(november)[0], length(december)[0]) == (5.0, 4.0)
+
+
+def test_a_recount_that_fails_does_not_keep_others_from_being_counted(
+    office: Office, berlin: HolidayCalendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, counted = (
+        office.leave_of(office.person(), MONDAY, FRIDAY),
+        office.leave_of(office.person(), MONDAY, FRIDAY),
+    )
+    office.holiday(WEDNESDAY, berlin)
+    for row in (broken, counted):
+        recounting.request_recount(
+            office.organization, "A holiday", dates=[WEDNESDAY], person=row.person
+        )
+    amount = lengths.amount
+
+    def fail_for_one(row: TimeOff, *args: Any, **more: Any) -> Any:
+        assert row.pk != broken.pk, "This row cannot be counted."
+        return amount(row, *args, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lengths, "amount", fail_for_one)
+        assert count_again() == 1
+    assert (length(broken)[0], length(counted)[0]) == (5.0, 4.0)
+    assert Recount.objects.filter(finished_at=None).count() == 1
+    assert (count_again(), length(broken)[0]) == (1, 4.0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_that_was_being_made_while_a_holiday_was_added_is_counted_again() -> None:
+    """Measured before the holiday was there, and committed after the recount has begun."""
+    if connection.vendor != "postgresql":
+        pytest.skip("Writes of SQLite wait for each other from their beginning.")
+    office = create_office()
+    berlin = office.calendar("Berlin", country_code="DE", is_default=True)
+    person = office.person()
+    is_measured, may_commit = threading.Event(), threading.Event()
+
+    def make_request() -> TimeOff:
+        with transaction.atomic():
+            row = office.leave_of(person, MONDAY, FRIDAY)
+            is_measured.set()
+            assert may_commit.wait(20)
+        connection.close()
+        return row
+
+    def run_recount() -> int:
+        found = count_again()
+        connection.close()
+        return found
+
+    with ThreadPoolExecutor(2) as pool:
+        made = pool.submit(make_request)
+        assert is_measured.wait(20)
+        office.holiday(WEDNESDAY, berlin)
+        assert not recounting.request_recount(office.organization, "A holiday", dates=[WEDNESDAY])
+        counted = pool.submit(run_recount)
+        wait_for_lock()
+        may_commit.set()
+        assert counted.result(20) == 1
+    assert length(made.result()) == (4.0, 1920, 2)
 
 
 def test_each_day_counts_by_the_working_week_that_the_person_has_on_it(office: Office) -> None:

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models import F
 
-from people import access, balances, calendars, seeding, time_off, working_time
+from people import access, balances, calendars, lengths, seeding, working_time
 from people.models import (
     AbsenceStatus,
     Person,
@@ -97,7 +97,7 @@ def test_every_length_is_that_of_the_calendar_of_the_person(organization: Organi
     seeding.seed(organization, DAY)
     rows = TimeOff.objects.select_related("category", "person__working_pattern")
     for row in rows.order_by("pk")[:100]:
-        found = time_off.amount(row, row.start_date, row.end_date)
+        found = lengths.amount(row, row.start_date, row.end_date)
         assert (found.days, found.minutes) == (row.amount_days, row.amount_minutes)
 
 

@@ -27,7 +27,7 @@ from workspace.models import User
 
 READ, WRITE = "desk.get_ticket", "desk.comment"
 KEY = "another-key-nobody-may-see"
-REFUSED = "The vendor refused the organization's credential."
+REFUSED = "Help desk refused the organization's credential."
 HELLO = site.saying({"desk": "of Acme"})
 
 
@@ -185,6 +185,84 @@ def test_a_first_credential_that_is_refused_connects_nothing(page: Page, vendor:
     vendor.usual = HELLO
     assert "is connected" in page.act("check")
     assert standing_of(page) == ("connected", "")
+
+
+def test_a_new_credential_that_is_refused_leaves_the_one_that_works(
+    page: Page, vendor: Site
+) -> None:
+    page.connect()
+    page.grant.connect("desk", enabled=help_desk.ACTIONS)
+    vendor.usual = accepting(KEY)
+    said = page.connect(key="expired", queue="support")
+    assert f"Help desk was not changed, because the check failed: {REFUSED}" in said
+    assert standing_of(page) == ("connected", "")
+    assert page.mode.settings == {"queue": "billing"}
+    assert McpClient(page.grant.token()).call(READ).facts == {"desk": "of Acme"}
+    assert LogEntry.objects.count() == 1
+    assert not SecurityEvent.objects.filter(kind="credential_refused").exists()
+
+
+def test_a_new_credential_that_is_accepted_shows_what_was_connected_before(
+    page: Page, vendor: Site
+) -> None:
+    page.connect()
+    vendor.script(HELLO, site.saying({"desk": "of Other"}))
+    said = page.connect(key="new-key")
+    assert "Help desk is connected: the desk of Other." in said
+    assert "The credential before was connected to: the desk of Acme." in said
+    assert [seen.headers["authorization"] for seen in vendor.seen[1:]] == [
+        f"Bearer {KEY}",
+        "Bearer new-key",
+    ]
+    assert LogEntry.objects.count() == 2
+
+
+def test_a_new_credential_is_not_kept_after_the_connection_was_ended_meanwhile(
+    page: Page, vendor: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.connect()
+    fetch = outbound.fetch
+
+    def disconnect_and_fetch(*args: Any, **more: Any) -> Any:
+        connecting.disconnect(page.mode)
+        return fetch(*args, **more)
+
+    monkeypatch.setattr(outbound, "fetch", disconnect_and_fetch)
+    assert "was not changed" in page.connect(key="new-key")
+    assert not Credential.objects.exists()
+    assert len(vendor.seen) > 0
+
+
+def accepting(key: str) -> Any:
+    """A vendor that takes one key."""
+
+    def answer(handler: Any) -> None:
+        is_known = handler.headers["Authorization"] == f"Bearer {key}"
+        (HELLO if is_known else site.saying({}, 401))(handler)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("integration", "given", "message"),
+    [
+        ("slack", "xoxp-1234", "This is a user token: messages would be posted in that person's"),
+        ("slack", "xapp-1-A", "This is an app-level token"),
+        ("slack", "https://hooks.slack.com/services/T0", "This is an incoming webhook."),
+        ("linear", "lin_oauth_1", "This is a token of an OAuth application."),
+        ("stripe", "pk_live_1", "This is a publishable key"),
+        ("stripe", "sk_org_live_1", "This is a key of an organization, which names no account."),
+    ],
+)
+def test_a_credential_of_another_kind_is_refused_by_name(
+    page: Page, integration: str, given: str, message: str
+) -> None:
+    name = "tools_registry_integrationmode_connect"
+    page.url = page_url(name, page.grant.organization.pk, integration)
+    said = page.act("connect", credential=given)
+    assert message in said
+    assert given not in said
+    assert not IntegrationMode.objects.exists()
 
 
 @pytest.mark.parametrize("answer", ["garbage", "shape", "reset"])

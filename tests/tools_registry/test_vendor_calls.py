@@ -89,7 +89,7 @@ def test_a_busy_vendor_is_asked_again_when_it_says(
 @pytest.mark.usefixtures("far_deadline")
 def test_a_vendor_that_stays_busy_is_asked_a_few_times(mcp: McpClient, vendor: Site) -> None:
     vendor.usual = site.busy("0")
-    assert_failed(mcp.call(READ), "The vendor answered 429. Try again in 1 second.", 429)
+    assert_failed(mcp.call(READ), "Help desk answered 429. Try again in 1 second.", 429)
     assert len(vendor.seen) == 4
 
 
@@ -107,7 +107,7 @@ def test_a_wait_that_does_not_fit_is_refused_with_the_time_to_come_again(
     mcp: McpClient, vendor: Site, busy: Answer, when: str
 ) -> None:
     vendor.usual = busy
-    assert_failed(mcp.call(READ), f"The vendor answered 429. Try again {when}.", 429)
+    assert_failed(mcp.call(READ), f"Help desk answered 429. Try again {when}.", 429)
     assert len(vendor.seen) == 1
 
 
@@ -126,16 +126,20 @@ def test_what_is_safe_to_repeat_is_repeated_after_trouble(
 
 def test_a_write_without_a_key_is_never_repeated(mcp: McpClient, vendor: Site) -> None:
     vendor.script(site.saying({}, 503))
-    assert_failed(mcp.call(UNKEYED), "The vendor answered 503.", 503)
+    unknown = (
+        "The outcome is unknown: Help desk may have carried out the request. Check before you try "
+        "again."
+    )
+    assert_failed(mcp.call(UNKEYED), f"Help desk answered 503. {unknown}", 503)
     vendor.script(site.resetting)
-    assert_failed(mcp.call(UNKEYED), "Help desk: the connection failed.", None)
+    assert_failed(mcp.call(UNKEYED), f"Help desk: the connection failed. {unknown}", None)
     assert len(vendor.seen) == 2
 
 
 @pytest.mark.parametrize("status", [400, 409, 501])
 def test_a_refusal_is_never_repeated(mcp: McpClient, vendor: Site, status: int) -> None:
     vendor.usual = site.saying({"secret": help_desk.SECRET}, status)
-    assert_failed(mcp.call(READ), f"The vendor answered {status}.", status)
+    assert_failed(mcp.call(READ), f"Help desk answered {status}.", status)
     assert len(vendor.seen) == 1
 
 
@@ -166,12 +170,12 @@ BAD = {
     ),
     "internal": (
         site.saying({}, 302, {"Location": "http://169.254.169.254/latest/meta-data"}),
-        "The vendor answered 302.",
+        "Help desk answered 302.",
         302,
     ),
     "elsewhere": (
         site.saying({}, 307, {"Location": "https://evil.example/"}),
-        "The vendor answered 307.",
+        "Help desk answered 307.",
         307,
     ),
 }
@@ -230,8 +234,8 @@ def test_a_vendor_that_keeps_failing_is_left_alone_for_a_while(
 
 def test_repeating_stops_when_the_vendor_is_given_up(mcp: McpClient, vendor: Site) -> None:
     vendor.usual = site.saying({}, 503)
-    assert_failed(mcp.call(READ), "The vendor answered 503.", 503)
-    assert_failed(mcp.call(READ), "The vendor answered 503.", 503)
+    assert_failed(mcp.call(READ), "Help desk answered 503.", 503)
+    assert_failed(mcp.call(READ), "Help desk answered 503.", 503)
     assert len(vendor.seen) == FAILURES
 
 

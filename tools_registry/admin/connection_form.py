@@ -16,6 +16,7 @@ MAX_SETTING_LENGTH: Final = 200
 # A credential goes into a header, where nothing else could be sent (RFC 9110 section 5.5).
 VISIBLE: Final = re.compile(r"[!-~]+", re.ASCII)
 PREFIX: Final = "setting-"
+OTHER_ACCOUNT: Final = "other-account"
 
 
 class ConnectForm(ComparedForm):
@@ -27,18 +28,26 @@ class ConnectForm(ComparedForm):
         *,
         kept: Mapping[str, str],
         credential_is_kept: bool,
+        had_account: bool,
         data: Any = None,
     ) -> None:
         super().__init__(data, label_suffix="")
         self._declared = {PREFIX + setting.name: setting for setting in connection.settings}
+        self._wrong_credentials = connection.wrong_credentials
         self.fields["credential"] = _credential(connection, is_kept=credential_is_kept)
         for name, setting in self._declared.items():
             self.fields[name] = _field(setting, kept.get(setting.name, ""))
+        if had_account:
+            self.fields[OTHER_ACCOUNT] = _confirmation()
 
     @property
     def secret(self) -> str:
         """The credential that was filled in; empty where the kept one stays."""
         return str(self.cleaned_data["credential"])
+
+    @property
+    def allows_other_account(self) -> bool:
+        return bool(self.cleaned_data.get(OTHER_ACCOUNT))
 
     @property
     def settings(self) -> dict[str, str]:
@@ -50,6 +59,9 @@ class ConnectForm(ComparedForm):
         given = str(self.cleaned_data["credential"])
         if given and not VISIBLE.fullmatch(given):
             raise ValidationError(_("Enter only the credential, without spaces or line breaks."))
+        for prefix, kind in self._wrong_credentials.items():
+            if given.startswith(prefix):
+                raise ValidationError(_("This is %(kind)s.") % {"kind": kind})
         return given
 
     def clean(self) -> dict[str, Any]:
@@ -71,6 +83,17 @@ def _credential(connection: VendorConnection, *, is_kept: bool) -> forms.CharFie
         max_length=MAX_CREDENTIAL_LENGTH,
         # Never rendered again, nor offered to the browser's password store.
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "class": "vTextField"}),
+    )
+
+
+def _confirmation() -> forms.BooleanField:
+    return forms.BooleanField(
+        label=_("Connect another account"),
+        help_text=_(
+            "Needed only for a credential of another account. Ids of customers from the account "
+            "before are kept, but not used while the other one is connected."
+        ),
+        required=False,
     )
 
 

@@ -69,7 +69,11 @@ class ConnectionTarget:
     def form(self, data: Any = None) -> ConnectForm:
         is_kept = self.is_kept and not self.is_unreadable
         return ConnectForm(
-            self.connection, kept=self.mode.settings, credential_is_kept=is_kept, data=data
+            self.connection,
+            kept=self.mode.settings,
+            credential_is_kept=is_kept,
+            had_account=self.is_kept or bool(self.mode.account),
+            data=data,
         )
 
     @property
@@ -111,7 +115,7 @@ class ConnectionPages(ComparedAdmin):
         return act(self, request, place)
 
     def save_connection(self, request: HttpRequest, place: ConnectionTarget) -> HttpResponse:
-        """Keep what was filled in, and start to ask the vendor about it."""
+        """Start to ask the vendor about what was filled in; a first connection is kept before."""
         # What cannot be put on record does not happen; the vendor is asked behind the transaction.
         try:
             with transaction.atomic():
@@ -121,17 +125,27 @@ class ConnectionPages(ComparedAdmin):
                 if not form.is_valid():
                     return self._page(request, place, form)
                 said = "Credential and settings set." if form.secret else "Settings set."
-                mode = connecting.keep(place.mode, form.secret, form.settings)
-                self._put_on_record(request, mode, "integration_set_up", said)
+                kind = "integration_set_up"
+                set_up = partial(self._put_on_record, request, kind=kind, said=said)
+                allowed = form.allows_other_account
+                new = connecting.prepare_replacement(
+                    place.mode, form.secret, form.settings, allows_other_account=allowed
+                )
+                if new is not None:
+                    check = partial(_replace, place.title, place.mode, new, set_up)
+                else:
+                    mode = connecting.keep_first(place.mode, form.secret, form.settings)
+                    set_up(mode)
+                    check = partial(_check, place.title, mode, allows_other_account=allowed)
         except StaleForm as stale:
             return self._stale_page(request, place.mode, stale)
-        return self._start_check(request, place, mode)
+        return self._start_check(request, place, check)
 
     def check_connection(self, request: HttpRequest, place: ConnectionTarget) -> HttpResponse:
         if not place.is_kept:
             messages.error(request, _("No credential is saved."))
             return HttpResponseRedirect(place.url)
-        return self._start_check(request, place, place.mode)
+        return self._start_check(request, place, partial(_check, place.title, place.mode))
 
     def end_connection(self, request: HttpRequest, place: ConnectionTarget) -> HttpResponse:
         if place.is_kept or place.mode.connection != ConnectionState.NOT_CONNECTED:
@@ -144,12 +158,12 @@ class ConnectionPages(ComparedAdmin):
         return HttpResponseRedirect(place.url)
 
     def _start_check(
-        self, request: HttpRequest, place: ConnectionTarget, mode: IntegrationMode
+        self, request: HttpRequest, place: ConnectionTarget, check: Callable[[], JobResult]
     ) -> HttpResponse:
         title = _("Check of the connection to %(name)s") % {"name": place.title}
-        check, user = partial(_check, place.title, mode), cast("User", request.user)
+        user, organization = cast("User", request.user), place.mode.organization_id
         try:
-            job = page_jobs.start(user, mode.organization_id, title, check, back=place.url)
+            job = page_jobs.start(user, organization, title, check, back=place.url)
         except NoJobThread as busy:
             text = _("The connection was not checked. %(why)s")
             messages.error(request, text % {"why": busy})
@@ -195,10 +209,10 @@ ACTS: Final[dict[str, Callable[[ConnectionPages, HttpRequest, ConnectionTarget],
 }
 
 
-def _check(name: str, mode: IntegrationMode) -> JobResult:
+def _check(name: str, mode: IntegrationMode, *, allows_other_account: bool = False) -> JobResult:
     """Asks the vendor about a connection. Raises JobFailed."""
     try:
-        said = connecting.check(mode)
+        said = connecting.check(mode, allows_other_account=allows_other_account)
     except ToolFailure as failure:
         text = _("Could not connect to %(name)s with this credential: %(why)s")
         why = connection_status.short(failure.message)
@@ -206,6 +220,26 @@ def _check(name: str, mode: IntegrationMode) -> JobResult:
     return JobResult(
         _("%(name)s is connected: %(said)s.") % {"name": name, "said": said.rstrip(".")}
     )
+
+
+def _replace(
+    name: str,
+    mode: IntegrationMode,
+    new: connecting.Replacement,
+    set_up: Callable[[IntegrationMode], None],
+) -> JobResult:
+    """Replaces a connection that the vendor takes. Raises JobFailed."""
+    try:
+        before, said = connecting.replace_connection(mode, new, set_up)
+    except ToolFailure as failure:
+        text = _("%(name)s was not changed, because the check failed: %(why)s")
+        why = connection_status.short(failure.message)
+        raise JobFailed(text % {"name": name, "why": why}) from None
+    text = _("%(name)s is connected: %(said)s.") % {"name": name, "said": said.rstrip(".")}
+    if before and before != said:
+        earlier = _("The credential before was connected to: %(before)s.")
+        text = f"{text} {earlier % {'before': before.rstrip('.')}}"
+    return JobResult(text)
 
 
 def _place(organization: Organization, integration: str) -> ConnectionTarget:

@@ -35,6 +35,7 @@ from tools_registry.admin.switchboard import ActionSwitch, Switchboard
 from tools_registry.admin.switches import OFF, ON, Change, NoSuchSwitch, Operator
 from workspace import flags
 from workspace.administration.access import reach
+from workspace.administration.scoped import events_url
 from workspace.models import Agent, Organization
 
 PAGE_OF: Final = 50
@@ -100,6 +101,7 @@ def page(request: HttpRequest, organization_id: UUID) -> HttpResponse:
         "board": board,
         "undo": _undo(request, organization),
         "recent": switchboard.recent(organization),
+        "events_url": events_url(request, organization=str(organization.pk), topic="switches"),
         "may": {
             "flag": reach(request.user, FLAG).includes(organization.pk),
             "mode": reach(request.user, MODE).includes(organization.pk),

@@ -5,6 +5,8 @@ For admins, on a page and on the command line. The messages are those of the gat
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
 
 from foundation import admin_urls
 from oauth.grants.token_status import ConditionResult, TokenStatus
@@ -13,6 +15,9 @@ from tools_registry.api import Tool
 from tools_registry.pipeline import gate
 from tools_registry.pipeline.gate import Decision
 from tools_registry.pipeline.invocation import Surface
+
+# The layers that a tool without an integration does not meet.
+OF_INTEGRATIONS: Final = frozenset({"connection", "integration", "agent"})
 
 
 class UnknownTool(Exception):
@@ -32,7 +37,7 @@ class ExplanationLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """All answers in the order in which a call meets them."""
+    """All answers: those that refuse first, else in the order in which a call meets them."""
 
     status: TokenStatus
     tool: Tool
@@ -65,7 +70,7 @@ def explain(status: TokenStatus, name: str, surface: Surface) -> Explanation:
     return Explanation(
         status=status,
         tool=tool,
-        lines=(*map(_line, status.results), *_layers(answers, status, tool)),
+        lines=_refusals_first([*map(_line, status.results), *_layers(answers, status, tool)]),
         decision=gate.decide(tool, status.scope, switches, surface),
     )
 
@@ -86,8 +91,15 @@ def _line(result: ConditionResult) -> ExplanationLine:
     )
 
 
+def _refusals_first(lines: list[ExplanationLine]) -> tuple[ExplanationLine, ...]:
+    """Puts what refuses a call before what lets it pass; each part keeps the order of the gate."""
+    return tuple(sorted(lines, key=attrgetter("passes")))
+
+
 def _layers(answers: list[Decision], status: TokenStatus, tool: Tool) -> Iterator[ExplanationLine]:
     for answer in answers:
+        if answer.allowed and answer.layer in OF_INTEGRATIONS and not tool.integration:
+            continue
         if answer.allowed:
             yield ExplanationLine(
                 layer=answer.layer, passes=True, message=_pass_message(answer.layer, tool)
@@ -102,8 +114,6 @@ def _layers(answers: list[Decision], status: TokenStatus, tool: Tool) -> Iterato
 
 
 def _pass_message(layer: str, tool: Tool) -> str:
-    if layer in {"connection", "integration", "agent"} and not tool.integration:
-        return "The tool does not belong to an integration."
     return {
         "flag": "The MCP server is on for the organization.",
         "destructive": "The action is not destructive.",

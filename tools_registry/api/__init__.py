@@ -39,6 +39,7 @@ from tools_registry.api.offers import (
     Arguments,
     BuildOutgoing,
     Complete,
+    Following,
     Guarded,
     ListedResource,
     Offer,
@@ -62,6 +63,7 @@ from tools_registry.api.results import (
     Facts,
     IntegrationFailure,
     Json,
+    NotDone,
     NotFound,
     NotSent,
     PromptMessage,
@@ -69,13 +71,16 @@ from tools_registry.api.results import (
     Result,
     ToolFailure,
     Unauthorized,
+    UpstreamOutcomeUnknown,
     ValidationFailure,
     text_message,
+    unknown_outcome,
 )
 from tools_registry.api.signatures import Keywords, Signature, read_signature
 from tools_registry.api.vendor import (
     Setting,
     Vendor,
+    VendorAccount,
     VendorConnection,
     VendorResponse,
     add_sentence,
@@ -97,12 +102,14 @@ __all__ = [
     "Complete",
     "Declined",
     "Facts",
+    "Following",
     "Guarded",
     "InputRequired",
     "IntegrationFailure",
     "Json",
     "Keywords",
     "ListedResource",
+    "NotDone",
     "NotFound",
     "NotSent",
     "Offer",
@@ -128,8 +135,10 @@ __all__ = [
     "ToolFailure",
     "Toolset",
     "Unauthorized",
+    "UpstreamOutcomeUnknown",
     "ValidationFailure",
     "Vendor",
+    "VendorAccount",
     "VendorConnection",
     "VendorResponse",
     "VisibleTool",
@@ -144,6 +153,7 @@ __all__ = [
     "pass_as_mapping",
     "read_signature",
     "text_message",
+    "unknown_outcome",
 ]
 
 F = TypeVar("F", bound=Callable[..., Result])
@@ -169,9 +179,10 @@ class Toolset:
         """Declare the decorated function as a tool; its name is the function's.
 
         Takes the fields of `Tool` that are not derived: title, description, and as needed
-        output_schema, destructive, not_destructive, open_world, streams, is_lenient, reads_text. An
-        integration's tool needs mutates=True or read_only=True. With an `input_schema` the function
-        is `run(context, arguments)`; otherwise the schema is read from its signature.
+        output_schema, destructive, not_destructive, open_world, streams, is_lenient, reads_text,
+        following. An integration's tool needs mutates=True or read_only=True. With an
+        `input_schema` the function is `run(context, arguments)`; otherwise the schema is read from
+        its signature.
         """
 
         def declare(function: F) -> F:

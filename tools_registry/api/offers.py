@@ -11,8 +11,16 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 from tools_registry.api.context import ToolContext
-from tools_registry.api.results import Json, NotFound, PromptMessage, ResourceBody, Result
+from tools_registry.api.results import (
+    Facts,
+    Json,
+    NotFound,
+    PromptMessage,
+    ResourceBody,
+    Result,
+)
 from tools_registry.api.uri_templates import compile_template, expand_template
+from tools_registry.api.vendor import Vendor
 
 # The file that every skill has, with its frontmatter (agentskills.io/specification).
 MAIN_FILE: Final = "SKILL.md"
@@ -91,6 +99,18 @@ WriteSkill: TypeAlias = Callable[[], Mapping[str, str]]
 Complete: TypeAlias = Callable[[ToolContext, str, Mapping[str, str]], Sequence[str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Following:
+    """How a change that a vendor finishes later is followed, once an approval has started it.
+
+    The `status` of its result is one of `statuses` until then. `read` is given that result, and
+    returns the present one; it raises NotDone for a change that was not made after all.
+    """
+
+    statuses: frozenset[str]
+    read: Callable[[Vendor, Json], Facts] = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tool:
     """One tool as lists, gate and pipeline see it. It equals itself only, and can be a key.
@@ -108,6 +128,7 @@ class Tool:
     its context.
     `owner` is the organization that wrote the schemas, if one did. `app` is the URI of the MCP App
     that shows the results of the tool, where the client shows apps (`tools_registry.api.apps`).
+    `following` is for a change that the vendor finishes later.
     """
 
     name: str
@@ -132,6 +153,7 @@ class Tool:
     outgoing: BuildOutgoing | None = field(default=None, repr=False)
     owner: str = ""
     app: str = ""
+    following: Following | None = None
     icons: Sequence[Schema] = ()
     meta: Schema = field(default_factory=dict)
 

@@ -108,8 +108,25 @@ class IntegrationFailure(UpstreamFailure):
     kind = "integration"
 
 
-class NotSent(IntegrationFailure):
-    """The request could not be sent to the other server: it has done nothing."""
+class NotDone(IntegrationFailure):
+    """The other server has done nothing: it was not asked to, or says that it refused."""
+
+
+class NotSent(NotDone):
+    """The request could not be sent to the other server."""
+
+
+class UpstreamOutcomeUnknown(IntegrationFailure):
+    """A request that changes something was sent, and nothing says whether it was carried out."""
+
+
+def unknown_outcome(who: str, look_for: str = "") -> str:
+    """Returns the sentence for a change whose outcome nobody knows, with what to look for."""
+    check = f"Look for {look_for}" if look_for else "Check"
+    return (
+        f"The outcome is unknown: {who} may have carried out the request. "
+        f"{check} before you try again."
+    )
 
 
 class Declined(ToolFailure):

@@ -67,12 +67,19 @@ class Vendor(Protocol):
         json: Json = None,
         form: Mapping[str, str] = NOTHING,
         idempotency_key: str = "",
+        is_read: bool = False,
+        look_for: str = "",
     ) -> VendorResponse:
         """Send one request below the vendor's base URL; raises what `Connection.judge` makes of it.
 
         A vendor that is busy is asked again, as its headers say and while there is time. Only what
         is safe to repeat is repeated after anything else: GET, HEAD, PUT, DELETE, and whatever has
         a key that the vendor knows.
+
+        A request with another method than GET, HEAD and OPTIONS changes something, unless `is_read`
+        says that it does not, such as a query of GraphQL. `look_for` says what a change makes, in
+        words that follow "Look for": the caller reads it if nobody knows whether it was made.
+        Raises NotDone where too little time is left for a change.
         """
         ...
 
@@ -134,22 +141,35 @@ def judge_endpoint_status(answer: VendorResponse) -> ToolFailure | None:
     return IntegrationFailure(message, upstream_status=answer.status)
 
 
+@dataclass(frozen=True, slots=True)
+class VendorAccount:
+    """What a credential is connected to: in words, and the vendor's own id of the account."""
+
+    name: str
+    id: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorConnection:
     """How an organization connects an integration, and how its requests look.
 
     `credential` says what an admin pastes, `credential_help` where to find it. `check` asks the
-    vendor something cheap and says what it is connected to; it raises what `Vendor.send` raises.
+    vendor something cheap and says what it is connected to, as a `VendorAccount` where the vendor
+    has an id for it; it raises what `Vendor.send` raises, and ToolFailure for a credential or
+    settings that calls could not use. `wrong_credentials` has
+    how credentials of other kinds begin, and what each is in words that follow "This is".
     `judge` turns an answer into the failure that it stands for, None for none. `waits` gives the
     seconds after which a vendor that did nothing yet may be asked again: `math.inf` for not within
     this call, None for an answer that only the status 429 and Retry-After speak for. `deadline` is
-    in seconds, for one call's requests.
+    in seconds, for one call's requests; a change is sent only while `change_seconds` of them are
+    left, or half of the deadline if that is less: what the vendor may take to answer it.
     """
 
     base_url: str
     credential: str
-    check: Callable[[Vendor], str] = field(repr=False)
+    check: Callable[[Vendor], str | VendorAccount] = field(repr=False)
     credential_help: str = ""
+    wrong_credentials: Mapping[str, str] = field(default_factory=dict)
     authorization: Callable[[str], Mapping[str, str]] = field(default=bearer, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict)
     idempotency_header: str = ""
@@ -157,6 +177,7 @@ class VendorConnection:
     judge: Callable[[VendorResponse], ToolFailure | None] = field(default=judge_status, repr=False)
     waits: Callable[[VendorResponse], float | None] | None = field(default=None, repr=False)
     deadline: float = 20.0
+    change_seconds: float = 10.0
 
 
 class NotConnected:

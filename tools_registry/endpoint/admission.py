@@ -57,7 +57,7 @@ def require_host_and_origin(request: HttpRequest) -> None:
     if len(host) > MAX_HOST_LENGTH or not is_ours(host, tuple(settings.ALLOWED_HOSTS)):
         raise ProtocolError(INVALID_REQUEST, "Unknown host.", http_status=421)
     origin = request.header("origin")
-    if origin is not None and not _is_allowed(origin):
+    if origin is not None and not _is_allowed(origin, host):
         _count_stranger(request, "origin_refused")
         raise ProtocolError(INVALID_REQUEST, "This origin is not allowed.", http_status=403)
 
@@ -65,7 +65,7 @@ def require_host_and_origin(request: HttpRequest) -> None:
 def cors_headers(request: HttpRequest) -> Headers:
     """The CORS headers for an allowed page; no credentials, since no cookie counts here."""
     origin = request.header("origin")
-    if origin is None or not _is_allowed(origin):
+    if origin is None or not _is_allowed(origin, request.header("host") or ""):
         return ()
     return (("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", EXPOSED))
 
@@ -116,8 +116,13 @@ def is_ours(host: str, allowed: tuple[str, ...]) -> bool:
     return bool(domain) and validate_host(domain, allowed)
 
 
-def _is_allowed(origin: str) -> bool:
-    return origin == settings.HALO_PUBLIC_URL or origin in settings.HALO_ALLOWED_ORIGINS
+def _is_allowed(origin: str, host: str) -> bool:
+    """Whether a page is of this server, of the host that was called, or of a configured site."""
+    public = settings.HALO_PUBLIC_URL
+    if origin == public or origin in settings.HALO_ALLOWED_ORIGINS:
+        return True
+    scheme = public.partition(":")[0]
+    return origin == f"{scheme}://{host}" and is_ours(host, tuple(settings.ALLOWED_HOSTS))
 
 
 def _count_stranger(request: HttpRequest, kind: str, detail: str = "") -> None:

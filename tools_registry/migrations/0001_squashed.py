@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('workspace', '0002_squashed_workspaces'),
+        ('workspace', '0002_squashed_tables'),
     ]
 
     operations = [

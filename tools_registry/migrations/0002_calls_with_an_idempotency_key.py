@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tools_registry", "0001_squashed"), ("workspace", "0003_page_jobs")]
+    dependencies = [("tools_registry", "0001_squashed"), ("workspace", "0002_squashed_tables")]
     operations = [
         migrations.CreateModel(
             name="RepeatableCall",

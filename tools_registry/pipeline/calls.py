@@ -381,6 +381,7 @@ def _attempt_call(call: PreparedCall, channel: Channel) -> tuple[PreparedCall, O
     Returns it as checked last, its outcome, and whether its tool was run. Raises nothing.
     """
     has_run = False
+    context: ToolContext | None = None
     try:
         waited = time.monotonic() - call.principal.as_of
         if waited >= FRESH_SECONDS and call.invocation.approval is None:
@@ -395,7 +396,7 @@ def _attempt_call(call: PreparedCall, channel: Channel) -> tuple[PreparedCall, O
         has_run = True
         return call, _run_subject(call, context), has_run
     except ToolFailure as failure:
-        return call, Failed(failure), has_run
+        return call, Failed(_explain_failure(call, context, failure)), has_run
     except Cancelled:
         has_begun = has_run and call.subject.mutates
         return call, Failed(_stop_failure(channel, has_begun=has_begun)), has_run
@@ -406,7 +407,16 @@ def _attempt_call(call: PreparedCall, channel: Channel) -> tuple[PreparedCall, O
         failed = CallFailure(f"The tool failed. Quote {request_id} to your admin.")
         if is_store_failure(error) and not (has_run and call.subject.mutates):
             failed = ConnectionLost()
-        return call, Failed(failed), has_run
+        return call, Failed(_explain_failure(call, context, failed)), has_run
+
+
+def _explain_failure(
+    call: PreparedCall, context: ToolContext | None, failure: ToolFailure
+) -> ToolFailure:
+    """The failure; that of a change says whether the vendor has made it."""
+    if context is None or not call.subject.mutates:
+        return failure
+    return vendors.explain_failure(context.vendor, failure)
 
 
 def _check_again(call: PreparedCall) -> PreparedCall | FinalOutcome:

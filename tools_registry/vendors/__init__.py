@@ -5,10 +5,17 @@ from contextlib import contextmanager
 from uuid import UUID
 
 from tools_registry import registry
-from tools_registry.api import Cancelled, Channel, Silence, Vendor, VendorConnection
+from tools_registry.api import (
+    Cancelled,
+    Channel,
+    Silence,
+    ToolFailure,
+    Vendor,
+    VendorConnection,
+)
 from tools_registry.api.vendor import NotConnected
 from tools_registry.vendors import slots
-from tools_registry.vendors.client import OrganizationVendor
+from tools_registry.vendors.client import OpenedCredential, OrganizationVendor
 from tools_registry.vendors.retries import CallDeadline
 from tools_registry.vendors.slots import Upstream, UpstreamBusy
 
@@ -39,10 +46,16 @@ def make_vendor(
     channel: Channel | None = None,
     *,
     waited: float = 0.0,
+    opened: OpenedCredential | None = None,
 ) -> Vendor:
-    """As `get_vendor`, with the connection as it is given here."""
+    """As `get_vendor`, with the connection, and the credential if any, as they are given here."""
     deadline = CallDeadline(connection.deadline - waited, channel or Silence())
-    return OrganizationVendor(integration, connection, organization_id, deadline)
+    return OrganizationVendor(integration, connection, organization_id, deadline, opened)
+
+
+def explain_failure(vendor: Vendor, failure: ToolFailure) -> ToolFailure:
+    """The failure of a call that changes something, with what became of the change."""
+    return vendor.explain_failure(failure) if isinstance(vendor, OrganizationVendor) else failure
 
 
 def find_upstream(organization_id: UUID, integration: str) -> Upstream | None:

@@ -1,25 +1,30 @@
 """An organization's connection in an admin's hands: make it, check it, end it.
 
 A connection begins with a check that passed. One that fails a check later is `failing`, and goes on
-being tried.
+being tried. What replaces its credential or settings is checked first, and kept only then.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
+from customers import customers
 from tools_registry import registry, vendors
-from tools_registry.api import ToolFailure, VendorConnection
+from tools_registry.api import ToolFailure, VendorAccount, VendorConnection
 from tools_registry.models import ConnectionState, Credential, IntegrationMode
 from tools_registry.vendors import client, connection_status, credentials
+from tools_registry.vendors.client import OpenedCredential
 from workspace import changes
 from workspace.models import Organization
 
 # A person waits for the result.
 CHECK_SECONDS: Final = 8.0
+# The account that ids of customers came from, if nobody can find out which one it was.
+UNKNOWN_ACCOUNT: Final = "unknown"
 
 
 def mode_of(organization: Organization, integration: str) -> IntegrationMode:
@@ -45,23 +50,94 @@ def keep(mode: IntegrationMode, secret: str, settings: Mapping[str, str]) -> Int
     return kept
 
 
-def check(mode: IntegrationMode) -> str:
+def keep_first(mode: IntegrationMode, secret: str, settings: Mapping[str, str]) -> IntegrationMode:
+    """As `keep`, for what is checked afterwards: no call uses it before."""
+    with transaction.atomic():
+        kept = keep(mode, secret, settings)
+        kept.connection = ConnectionState.NOT_CONNECTED
+        kept.save(update_fields=["connection", "updated_at"])
+    changes.publish([kept.organization_id])
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A credential and settings that are to replace those of a connection; an empty secret stays.
+
+    `replaced` is the id of the credential that was there when they were filled in.
+    """
+
+    secret: str = field(repr=False)
+    settings: Mapping[str, str]
+    replaced: UUID
+    allows_other_account: bool = False
+
+
+def prepare_replacement(
+    mode: IntegrationMode,
+    secret: str,
+    settings: Mapping[str, str],
+    *,
+    allows_other_account: bool,
+) -> Replacement | None:
+    """Returns what replaces a connection that works or has worked; None for the first one."""
+    is_connected = mode.connection != ConnectionState.NOT_CONNECTED
+    kept = Credential.objects.filter(mode=mode.pk).first() if is_connected else None
+    if kept is None or not credentials.is_readable(kept):
+        return None
+    return Replacement(secret, settings, kept.pk, allows_other_account)
+
+
+def replace_connection(
+    mode: IntegrationMode, new: Replacement, on_kept: Callable[[IntegrationMode], None]
+) -> tuple[str, str]:
+    """Check what is new, and keep it if the vendor takes it; `on_kept` belongs to that change.
+
+    Returns what the vendor says to the old credential, empty if it refuses it, and to the new one.
+    Raises ToolFailure, and leaves the connection as it was.
+    """
+    connection = _connection(mode)
+    try:
+        before = _run_check(mode, connection)
+    except ToolFailure:
+        before = VendorAccount("")
+    secret = new.secret or credentials.read_secret(Credential.objects.get(pk=new.replaced))
+    # A row that is not stored: what the vendor says to it changes nothing of the connection.
+    candidate = IntegrationMode(
+        organization_id=mode.organization_id,
+        integration=mode.integration,
+        settings=dict(new.settings),
+    )
+    said = _run_check(mode, connection, OpenedCredential(secret, candidate))
+    with transaction.atomic():
+        IntegrationMode.objects.select_for_update().filter(pk=mode.pk).first()
+        if not Credential.objects.filter(mode=mode.pk, pk=new.replaced).exists():
+            raise ToolFailure("The connection was changed meanwhile.")
+        # The same credential is of the same account, whether or not that is known by now.
+        known = replace(before, id=before.id or UNKNOWN_ACCOUNT) if new.secret else None
+        _take_account(mode, said, known, allows_other=new.allows_other_account)
+        kept = keep(mode, new.secret, new.settings)
+        on_kept(kept)
+        _went_well(kept)
+    return connection_status.short(before.name), connection_status.short(said.name)
+
+
+def check(mode: IntegrationMode, *, allows_other_account: bool = False) -> str:
     """Ask the vendor who it is talking to; returns what it says.
 
-    The row says afterwards how it went. Raises ToolFailure when it went wrong.
+    The row says afterwards how it went. Raises ToolFailure when it went wrong, also for another
+    account than the connection was of before.
     """
-    connection = registry.connection(mode.integration)
-    if connection is None:
-        raise LookupError(mode.integration)
-    # The admin wants the result of a request now, even if the circuit breaker is open.
-    client.breakers.record_success((mode.organization_id, mode.integration))
     try:
-        said = _run_check(mode, connection)
+        said = _run_check(mode, _connection(mode))
+        with transaction.atomic():
+            if _is_still_there(mode):
+                _take_account(mode, said, None, allows_other=allows_other_account)
+                _went_well(mode)
     except ToolFailure as failure:
         _went_wrong(mode, failure.message)
         raise
-    _went_well(mode)
-    return connection_status.short(said)
+    return connection_status.short(said.name)
 
 
 def disconnect(mode: IntegrationMode) -> None:
@@ -78,14 +154,57 @@ def disconnect(mode: IntegrationMode) -> None:
     changes.publish([mode.organization_id])
 
 
-def _run_check(mode: IntegrationMode, connection: VendorConnection) -> str:
+def _connection(mode: IntegrationMode) -> VendorConnection:
+    connection = registry.connection(mode.integration)
+    if connection is None:
+        raise LookupError(mode.integration)
+    return connection
+
+
+def _run_check(
+    mode: IntegrationMode, connection: VendorConnection, opened: OpenedCredential | None = None
+) -> VendorAccount:
+    """What the vendor says to a credential, by default the one that is kept."""
+    # The admin wants the result of a request now, even if the circuit breaker is open.
+    client.breakers.record_success((mode.organization_id, mode.integration))
     short = replace(connection, deadline=min(connection.deadline, CHECK_SECONDS))
     with vendors.hold_slot(vendors.find_upstream(mode.organization_id, mode.integration)):
+        vendor = vendors.make_vendor(short, mode.organization_id, mode.integration, opened=opened)
         try:
-            return short.check(vendors.make_vendor(short, mode.organization_id, mode.integration))
+            said = short.check(vendor)
         except (LookupError, TypeError, ValueError, AttributeError) as surprise:
             # The author's check has met an answer of another shape.
             raise ToolFailure("The vendor returned an unexpected response.") from surprise
+    return said if isinstance(said, VendorAccount) else VendorAccount(said)
+
+
+def _take_account(
+    mode: IntegrationMode, said: VendorAccount, before: VendorAccount | None, *, allows_other: bool
+) -> None:
+    """Notes the account of a connection; the caller has locked the row.
+
+    `before` is the account before as far as the vendor tells it, None where there was none or it is
+    the same. Raises ToolFailure for another account that nobody has confirmed.
+    """
+    rows = IntegrationMode.objects.filter(pk=mode.pk)
+    stored = rows.values_list("account", flat=True).get()
+    known = stored or (before.id if before else "")
+    if not said.id or said.id == stored:
+        return
+    if known and said.id != known:
+        if not allows_other:
+            raise ToolFailure(_describe_other_account(said, before, known))
+        customers.set_vendor_ids_aside(mode.organization_id, mode.integration, known, said.id)
+    rows.update(account=said.id)
+
+
+def _describe_other_account(said: VendorAccount, before: VendorAccount | None, known: str) -> str:
+    named = f"{before.name} ({known})" if before and before.name else known
+    return (
+        f"This credential is of another account: {said.name} ({said.id}). The account before: "
+        f"{named}. To change the account, enter the credential again and select “Connect another "
+        "account”."
+    )
 
 
 @transaction.atomic

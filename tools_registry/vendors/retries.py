@@ -31,8 +31,9 @@ class CallDeadline:
             self._expires_at = time.monotonic() + self.seconds
         return max(self._expires_at - time.monotonic(), 0.0)
 
-    def allows(self, pause: float) -> bool:
-        return pause <= min(MAX_WAIT_SECONDS, self.remaining() - MIN_REMAINING)
+    def allows(self, pause: float, least: float = MIN_REMAINING) -> bool:
+        """Whether at least so many seconds are left after a pause."""
+        return pause <= min(MAX_WAIT_SECONDS, self.remaining() - least)
 
     def wait(self, pause: float) -> None:
         """Wait in small steps. Raises Cancelled once the caller has disconnected."""

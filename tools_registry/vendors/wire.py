@@ -18,13 +18,18 @@ from tools_registry.api import IntegrationFailure, Json, VendorConnection, Vendo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorRequest:
-    """A request that is ready to go. `repeatable`: doing it twice is doing it once."""
+    """A request that is ready to go. `repeatable`: doing it twice is doing it once.
+
+    `is_change`: it changes something at the vendor; `look_for` says what.
+    """
 
     method: str
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
     body: bytes | None = field(repr=False)
     repeatable: bool
+    is_change: bool
+    look_for: str
 
 
 def build_request(
@@ -36,6 +41,8 @@ def build_request(
     json: Json,
     form: Mapping[str, str],
     idempotency_key: str,
+    is_read: bool,
+    look_for: str,
 ) -> VendorRequest:
     """The request as the connection has it look; `place` is its URL."""
     headers, body = _content(json, form)
@@ -46,7 +53,13 @@ def build_request(
         headers[connection.idempotency_header] = idempotency_key
     repeatable = has_key or method in retry.IDEMPOTENT
     return VendorRequest(
-        method=method, url=place, headers=headers, body=body, repeatable=repeatable
+        method=method,
+        url=place,
+        headers=headers,
+        body=body,
+        repeatable=repeatable,
+        is_change=not is_read and method not in retry.SAFE,
+        look_for=look_for,
     )
 
 

@@ -10,6 +10,7 @@ from django.db.models import Model, Q, QuerySet
 from django.forms import BaseInlineFormSet
 from django.http import HttpRequest, HttpResponse
 
+from foundation import admin_urls
 from workspace.administration import access as admin_access
 from workspace.administration.access import Reach
 from workspace.administration.autocomplete import CheckedAutocompleteSelect
@@ -20,6 +21,7 @@ from workspace.models import Agent, Organization, User
 M = TypeVar("M", bound=Model)
 
 MAX_NEW_ROWS: Final = 40
+EVENTS: Final = "audit.view_securityevent"
 # Which rows of these models a form or a filter may offer, by the lookup to their organization.
 # Rows of other models are offered by their own column `organization`, else to platform staff only.
 CHOICES: Final[dict[type[Model], str]] = {
@@ -138,8 +140,15 @@ class ScopedAdmin(ScopedRows, ComparedAdmin, DeclaredLookupsAdmin):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **more: Any
     ) -> HttpResponse:
         context["has_no_history"] = not self._may_see_history(request)
+        row = context.get("original")
+        filters = self.event_filters(row) if row is not None else {}
+        context["events_url"] = events_url(request, **filters) if filters else ""
         answer: HttpResponse = super().render_change_form(request, context, *args, **more)
         return answer
+
+    def event_filters(self, row: Any) -> dict[str, str]:  # noqa: ARG002  for subclasses
+        """Returns the filters under which the security events have what happened to a row."""
+        return {}
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
@@ -152,6 +161,13 @@ class ScopedAdmin(ScopedRows, ComparedAdmin, DeclaredLookupsAdmin):
         # The history of a person or a client names the other organizations they belong to.
         is_shared = admin_access.is_shared(self.model, self.organization_lookup)
         return not is_shared or self.reach(request, "view", "change").everywhere
+
+
+def events_url(request: HttpRequest, **filters: str) -> str:
+    """Returns the address of the security events under filters, empty for who may not see them."""
+    if not admin_access.reach(request.user, EVENTS):
+        return ""
+    return admin_urls.page_url("audit_securityevent_changelist", **filters)
 
 
 class ReadOnlyAdmin(ScopedAdmin):

@@ -15,15 +15,19 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
 # The texts that `search_text` is made of.
-MESSAGES = {
+TABLES = {
     "workspace_ticketmessage": ("heading", "text"),
     "workspace_conversationmessage": ("text",),
+    "workspace_lead": ("name", "email", "fields"),
+    "workspace_ticket": ("subject",),
+    "workspace_knowledgechunk": ("title", "heading", "text"),
 }
-LEADS = {"workspace_lead": ("name", "email", "fields")}
-TICKETS = {"workspace_ticket": ("subject",)}
-PASSAGES = {"workspace_knowledgechunk": ("title", "heading", "text")}
 # The tables whose words have an index.
-INDEXED = (*MESSAGES, *PASSAGES)
+INDEXED = (
+    "workspace_ticketmessage",
+    "workspace_conversationmessage",
+    "workspace_knowledgechunk",
+)
 # Without places, of which a tsvector has 256 for each word, up to 16,383: phrases are looked for in
 # `search_text`. What is between words that are not adjacent is no word of an index or query.
 END = "\u00a7"
@@ -60,9 +64,7 @@ POSTGRESQL_WORDS = """
     WHEN (OLD.search_text IS DISTINCT FROM NEW.search_text OR OLD.search_words IS NULL)
     EXECUTE FUNCTION {table}_set_search_words()
 """
-# While rows are read and written. An interrupted one has left an index that is not used.
-DROP_INDEX = "DROP INDEX CONCURRENTLY IF EXISTS {table}_search"
-CREATE_INDEX = "CREATE INDEX CONCURRENTLY {table}_search ON {table} USING gin (search_words)"
+CREATE_INDEX = "CREATE INDEX {table}_search ON {table} USING gin (search_words)"
 # A change of a table waits for those who read it, and all others wait for the change.
 LIMIT_WAITS = "SET LOCAL lock_timeout = '5s'"
 SQLITE_RESET = (
@@ -114,35 +116,15 @@ def limit_waits(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> Non
 
 
 def create_word_indexes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    is_sqlite = schema_editor.connection.vendor == "sqlite"
-    if not is_sqlite:
+    if schema_editor.connection.vendor != "sqlite":
         schema_editor.execute(POSTGRESQL_FUNCTION.format(end=END))
-    _create_triggers(schema_editor, {**MESSAGES, **LEADS})
+    create_triggers(schema_editor, TABLES)
+    if schema_editor.connection.vendor != "sqlite":
+        for table in INDEXED:
+            schema_editor.execute(CREATE_INDEX.format(table=table))
 
 
-def create_ticket_trigger(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    _create_triggers(schema_editor, TICKETS)
-
-
-def create_passage_index(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Creates the index of the words of passages. Their words outlive no change of the texts."""
-    _create_triggers(schema_editor, PASSAGES)
-
-
-def drop_passage_index(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    limit_waits(apps, schema_editor)
-    _drop_triggers(schema_editor, PASSAGES)
-
-
-def index_passage_words(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    _create_indexes(schema_editor, PASSAGES)
-
-
-def drop_passage_words(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    _drop_indexes(schema_editor, PASSAGES)
-
-
-def _create_triggers(
+def create_triggers(
     schema_editor: BaseDatabaseSchemaEditor, tables: dict[str, tuple[str, ...]]
 ) -> None:
     is_sqlite = schema_editor.connection.vendor == "sqlite"
@@ -161,44 +143,14 @@ def _create_triggers(
             schema_editor.execute(statement.format(**names))
 
 
-def index_search_words(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    _create_indexes(schema_editor, MESSAGES)
-
-
-def drop_indexes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    _drop_indexes(schema_editor, MESSAGES)
-
-
-def _create_indexes(
-    schema_editor: BaseDatabaseSchemaEditor, tables: dict[str, tuple[str, ...]]
-) -> None:
-    if schema_editor.connection.vendor != "sqlite":
-        for table in tables:
-            schema_editor.execute(DROP_INDEX.format(table=table))
-            schema_editor.execute(CREATE_INDEX.format(table=table))
-
-
-def _drop_indexes(
-    schema_editor: BaseDatabaseSchemaEditor, tables: dict[str, tuple[str, ...]]
-) -> None:
-    if schema_editor.connection.vendor != "sqlite":
-        for table in tables:
-            schema_editor.execute(DROP_INDEX.format(table=table))
-
-
 def drop_word_indexes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     limit_waits(apps, schema_editor)
-    _drop_triggers(schema_editor, {**MESSAGES, **LEADS})
+    drop_triggers(schema_editor, TABLES)
     if schema_editor.connection.vendor != "sqlite":
         schema_editor.execute("DROP FUNCTION workspace_search_words(text)")
 
 
-def drop_ticket_trigger(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    limit_waits(apps, schema_editor)
-    _drop_triggers(schema_editor, TICKETS)
-
-
-def _drop_triggers(
+def drop_triggers(
     schema_editor: BaseDatabaseSchemaEditor, tables: dict[str, tuple[str, ...]]
 ) -> None:
     for table in tables:

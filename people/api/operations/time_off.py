@@ -16,6 +16,7 @@ from people import (
     days,
     disclosure,
     leave_years,
+    request_checks,
     time_off,
 )
 from people.api import answers, people_filters, time_off_shapes
@@ -46,6 +47,8 @@ from people.models import (
     TimeOffCategory,
     UnitType,
 )
+from people.models.decisions import MAX_COMMENT
+from people.time_off import TimeOffDecider
 from rest import etags, paging
 from rest.errors import field_error
 from rest.paging import PageOrder
@@ -81,11 +84,20 @@ class TimeOffChange(StrictSerializer):
         return given
 
 
-class Nothing(StrictSerializer):
-    """An empty body."""
+class Deciding(StrictSerializer):
+    decided_by_id = RecordKey(
+        required=False,
+        help_text="The person who decides. The key itself decides if it is left out.",
+    )
+    comment = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_COMMENT,
+        help_text="Kept with the decision, and answered by getTimeOffApproval.",
+    )
 
 
-class Declining(StrictSerializer):
+class Declining(Deciding):
     response_note = serializers.CharField(
         required=False,
         allow_blank=True,
@@ -130,7 +142,7 @@ def _is_not_over(day: date) -> Q:
 
     The second bound keeps the index from what is long over: an absence has MAX_DAYS at most.
     """
-    first = day - timedelta(days=time_off.MAX_DAYS)
+    first = day - timedelta(days=request_checks.MAX_DAYS)
     return Q(end_date__gte=day, start_date__gte=first)
 
 
@@ -217,7 +229,7 @@ def balances_of_people(call: CheckedCall) -> OperationAnswer:
     most = query.get("taken_below")
     if most is not None:
         people = balances.filter_taken_below(people, category, year, day, most)
-    people = people.select_related("working_pattern", "work_place")
+    people = people.select_related("working_pattern", "work_place", "organization")
     page = paging.build_page(people, query, BY_NAME)
     policies = allowances.list_policies(call.organization_id, [category])[category.pk]
     found = balances.list_leave_use(page.rows, category, policies, year, day)
@@ -311,7 +323,8 @@ def ledger(call: CheckedCall) -> OperationAnswer:
     owner = access.row(Person, call.organization_id, call.path["person_id"])
     order = PageOrder("effective_date", is_descending=True)
     shape = time_off_shapes.LedgerSerializer
-    rows = disclosure.limit_rows(owner.ledger.all()) if call.is_for_ai else owner.ledger.all()
+    entries = owner.ledger.filter(is_replaced=False)
+    rows = disclosure.limit_rows(entries) if call.is_for_ai else entries
     return answers.paginate(shape, rows, call.query, order)
 
 
@@ -321,9 +334,9 @@ def create(call: CheckedCall) -> OperationAnswer:
     category = people_filters.find_referenced_row(
         TimeOffCategory, call, given.pop("category_id"), "category_id"
     )
-    return answers.one(
-        time_off_shapes.TimeOffSerializer, time_off.request(owner, category, **given)
-    )
+    row = time_off.request(owner, category, **given)
+    also = {"warnings": time_off.list_warnings(row)}
+    return answers.one(time_off_shapes.TimeOffSerializer, row, also=also)
 
 
 def update(call: CheckedCall) -> OperationAnswer:
@@ -339,21 +352,29 @@ def update(call: CheckedCall) -> OperationAnswer:
         precondition=_is_unchanged(call),
         **given,
     )
-    return answers.one(time_off_shapes.TimeOffSerializer, row)
+    also = {"warnings": time_off.list_warnings(row)}
+    return answers.one(time_off_shapes.TimeOffSerializer, row, also=also)
 
 
 def cancel(call: CheckedCall) -> OperationAnswer:
     row = time_off.cancel(
-        call.organization_id, call.path["time_off_id"], precondition=_is_unchanged(call)
+        call.organization_id,
+        call.path["time_off_id"],
+        _read_decider(call),
+        precondition=_is_unchanged(call),
     )
     return answers.one(time_off_shapes.TimeOffSerializer, row, also={"cancelled": True})
 
 
 def approve(call: CheckedCall) -> OperationAnswer:
-    row = time_off.approve(
-        call.organization_id, call.path["time_off_id"], precondition=_is_unchanged(call)
+    approved = time_off.approve(
+        call.organization_id,
+        call.path["time_off_id"],
+        _read_decider(call),
+        precondition=_is_unchanged(call),
     )
-    return answers.one(time_off_shapes.TimeOffSerializer, row, also={"decision": "approved"})
+    also = {"decision": "approved", "warnings": approved.warnings}
+    return answers.one(time_off_shapes.TimeOffSerializer, approved.row, also=also)
 
 
 def decline(call: CheckedCall) -> OperationAnswer:
@@ -361,9 +382,30 @@ def decline(call: CheckedCall) -> OperationAnswer:
         call.organization_id,
         call.path["time_off_id"],
         call.body.get("response_note", ""),
+        _read_decider(call),
         precondition=_is_unchanged(call),
     )
     return answers.one(time_off_shapes.TimeOffSerializer, row, also={"decision": "declined"})
+
+
+def _read_decider(call: CheckedCall) -> TimeOffDecider:
+    """Who decides: the key, for the person whom the body names."""
+    key, person = call.body.get("decided_by_id"), None
+    if key is not None:
+        person = people_filters.find_referenced_row(Person, call, key, "decided_by_id")
+    return TimeOffDecider(
+        program=call.key.name, person=person, comment=call.body.get("comment", "")
+    )
+
+
+def read_approval(call: CheckedCall) -> OperationAnswer:
+    related = ("category", "organization", "person__manager", "person__organization")
+    row = access.row(TimeOff, call.organization_id, call.path["time_off_id"], *related)
+    if not _is_answered(call, row.category):
+        raise access.RecordNotFound(TimeOff, row.pk)
+    context = {"has_names": _has_names(call)}
+    shape = time_off_shapes.ApprovalSerializer
+    return answers.one(shape, time_off.find_approval(row), context=context)
 
 
 def _is_unchanged(call: CheckedCall) -> Callable[[TimeOff], None]:
@@ -508,8 +550,56 @@ EXPLAINED_PROJECTION: Final = (
 )
 
 
+WARNINGS: Final = {
+    "warnings": serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What the one who sent the change should know, such as too many days.",
+    )
+}
+
+
+APPROVAL_EXAMPLE: Final = {
+    "time_off_id": "time_off_8s",
+    "status_code": "pending",
+    "steps": 2,
+    "approved_steps": 1,
+    "approvers": [
+        {
+            "person_id": "7c1m0k9x4v2b",
+            "person_name": "Grace Hopper",
+            "role": "manager",
+            "deputy_of_id": None,
+        }
+    ],
+    "decisions": [
+        {
+            "decision": "approved",
+            "step": 1,
+            "decided_at": "2026-11-26T09:00:00Z",
+            "role": "manager",
+            "person_id": "4k1m2b7v0c9x",
+            "person_name": "Alan Turing",
+            "account": None,
+            "program": "Intranet",
+            "comment": "Enjoy it",
+        }
+    ],
+    "problem": None,
+    "cancellable_until": None,
+}
+# Over MCP a decision has no comment: it may say why somebody is absent.
+APPROVAL_PROJECTION: Final = (
+    *("time_off_id", "status_code", "steps", "approved_steps", "problem", "cancellable_until"),
+    *(f"approvers.{name}" for name in ("person_id", "person_name", "role", "deputy_of_id")),
+    *(
+        f"decisions.{name}"
+        for name in ("decision", "step", "decided_at", "role", "person_id", "person_name")
+    ),
+)
+
+
 def _decision(name: str, path: str, summary: str, run: Any, **more: Any) -> Operation:
-    """An operation that ends a pending request."""
+    """An operation that decides about a request, or cancels it."""
     return Operation(
         id=name,
         personal=True,
@@ -522,7 +612,7 @@ def _decision(name: str, path: str, summary: str, run: Any, **more: Any) -> Oper
         on_version=True,
         read_by="getTimeOff",
         example=EXAMPLE,
-        **{"request": Nothing} | more,
+        **{"request": Deciding} | more,
     )
 
 
@@ -554,6 +644,9 @@ OPERATIONS: Final = (
         response=time_off_shapes.TimeOffSerializer,
         request=NewTimeOff,
         status=201,
+        also=WARNINGS,
+        also_example={"warnings": []},
+        also_projection=("warnings",),
         example=EXAMPLE,
         projection=PROJECTION,
     ),
@@ -666,13 +759,27 @@ OPERATIONS: Final = (
         request=TimeOffChange,
         on_version=True,
         read_by="getTimeOff",
+        also=WARNINGS,
+        also_example={"warnings": []},
+        also_projection=("warnings",),
         example=EXAMPLE,
         projection=PROJECTION,
+    ),
+    Operation(
+        id="getTimeOffApproval",
+        personal=True,
+        path="time-off/{time_off_id}/approval",
+        scope="time_off:read",
+        summary="Read who decides about a request, and who has decided.",
+        run=read_approval,
+        response=time_off_shapes.ApprovalSerializer,
+        example=APPROVAL_EXAMPLE,
+        projection=APPROVAL_PROJECTION,
     ),
     _decision(
         "cancelTimeOff",
         "cancel",
-        "Cancel a pending request.",
+        "Cancel a request; an approved one as its leave policy allows.",
         cancel,
         also={"cancelled": serializers.BooleanField()},
         projection=PROJECTION,
@@ -682,7 +789,7 @@ OPERATIONS: Final = (
         "approve",
         "Approve a pending request.",
         approve,
-        also={"decision": serializers.ChoiceField(["approved"])},
+        also={"decision": serializers.ChoiceField(["approved"]), **WARNINGS},
     ),
     _decision(
         "declineTimeOff",

@@ -36,6 +36,7 @@ class HubSpot(FakeVendor):
         super().__init__(port)
         self.contacts = {"101": "ada@example.com", "102": "grace@example.com", "103": "o'b+x@e.com"}
         self.deals = {"501": ["101"], "502": ["102"]}
+        self.portal = 12345
         self.owners = {"owner@example.com": "77"}
         self.pipelines = [
             _pipeline("renewals", "Renewals", 1, ["Open", "Won"]),
@@ -72,6 +73,8 @@ class HubSpot(FakeVendor):
         if request.path.startswith("/crm/v3/pipelines/"):
             assert request.variables["objectType"] in {"deals", "0-3"}
             return VendorReply(200, {"results": self.pipelines})
+        if request.path == "/account-info/v3/details":
+            return VendorReply(200, _account(self.portal))
         if request.path == "/crm/v3/owners":
             return VendorReply(200, {"results": self._owners(request.query.get("email"))})
         kind = request.path.split("/")[4]
@@ -128,6 +131,13 @@ class HubSpot(FakeVendor):
             return None
         words = f'Property values were not valid: [{{"name":"{unknown[0]}"}}]'
         return _error(400, "VALIDATION_ERROR", words)
+
+
+def _account(portal: int) -> dict[str, Any]:
+    currency = {"companyCurrency": "USD", "additionalCurrencies": []}
+    place = {"dataHostingLocation": "na1", "uiDomain": "app.hubspot.com", "timeZone": "Etc/UTC"}
+    offset = {"utcOffset": "+00:00", "utcOffsetMilliseconds": 0}
+    return {"portalId": portal, "accountType": "STANDARD", **currency, **place, **offset}
 
 
 def _record(record: str, properties: Mapping[str, str]) -> dict[str, Any]:

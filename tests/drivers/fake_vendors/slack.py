@@ -18,6 +18,8 @@ class Slack(FakeVendor):
         self.url += "/api"
         self.channels = {"general": "C0GENERAL1", "support": "C0SUPPORT1", "board": "C0BOARD001"}
         self.joined = {"C0GENERAL1", "C0SUPPORT1"}
+        self.is_bot = True
+        self.scopes = "chat:write"
 
     def judge(self, operation: Mapping[str, Any], request: Request) -> None:
         # The contract lists the token as a header; Slack takes it as a bearer token, and a query
@@ -56,7 +58,9 @@ class Slack(FakeVendor):
                     "user": "halo",
                     "team_id": "T0ACME001",
                     "user_id": "U0HALO001",
+                    **({"bot_id": "B0HALO001"} if self.is_bot else {}),
                 },
+                {"x-oauth-scopes": self.scopes},
             )
         return self._post(request.form)
 

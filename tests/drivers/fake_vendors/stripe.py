@@ -164,7 +164,7 @@ class Stripe:
     def _perform(self, sent: StripeRequest, operation: Json, found: Mapping[str, str]) -> Json:
         if operation["answers"] == "balance":
             return SAMPLES["balance"]
-        if operation["answers"] == "refund":
+        if operation["answers"] == "refund" and sent.method == "POST":
             return self._refund(sent.form)
         row = self.rows.get(found["id"])
         if row is None:
@@ -174,7 +174,9 @@ class Stripe:
         if sent.method == "DELETE":
             row["status"] = "canceled"
         for name, value in sent.form.items():
-            row[name] = {"true": True, "false": False}.get(value, value)
+            row[name] = {"true": True, "false": False}.get(
+                value, int(value) if value.isdigit() else value
+            )
         if sent.query.get("expand[]") == "latest_charge":
             return row | {"latest_charge": self.rows.get(row["latest_charge"])}
         return row

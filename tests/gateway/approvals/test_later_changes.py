@@ -81,14 +81,14 @@ def test_s10_the_admin_neither_switches_or_reviews_a_tool_nor_changes_a_policy(
 def test_n20_a_later_edit_of_a_rule_changes_no_open_request(
     project: ReviewedProject, named: str
 ) -> None:
-    place, other = project.grant.organization, project.member("other", Role.SUPER_ADMIN)
-    first = project.member("first", Role.ADMIN)
+    place, other = project.grant.organization, project.member("other", Role.ADMIN)
+    first = project.member("first", Role.SUPER_ADMIN)
     group = ApproverGroup.objects.create(organization=place, name="Finance")
     group.members.add(first)
     facts = {
         "person": {"approvers": [first]},
         "group": {"approver_groups": [group]},
-        "role": {"approver_roles": ["admin"]},
+        "role": {"approver_roles": ["super_admin"]},
         "nobody": {},
     }[named]
     by = Editor(other, "")
@@ -96,9 +96,7 @@ def test_n20_a_later_edit_of_a_rule_changes_no_open_request(
         project.row, RuleFacts(pattern="d*", conditions=(), effect="require_approval", **facts), by
     )
     kept = project.request(REMOVE, name="Ada")
-    later = RuleFacts(
-        pattern="*", conditions=(), effect="require_approval", approver_roles=["super_admin"]
-    )
+    later = RuleFacts(pattern="*", conditions=(), effect="require_approval", approvers=[other])
     editing.change(rule, later, by)
     after = project.request(WRITE, name="Ada")
     decides = first if named != "nobody" else project.row.owner

@@ -11,7 +11,7 @@ from django.test import Client
 
 from audit.models import SecurityEvent
 from gateway import policies
-from gateway.models import Effect, PolicyRule, Project, ProjectTool
+from gateway.models import ApproverGroup, Effect, PolicyRule, Project, ProjectTool
 from gateway.rules import conditions
 from gateway.rules.opening import Step
 from tests.drivers.billing import browser_of
@@ -421,3 +421,17 @@ def test_only_admins_of_the_organization_see_a_policy(
     )
     assert admin.get(f"/projects/{other.pk}/policy/{rule.pk}").status_code == 404
     assert PolicyRule.objects.exists()
+
+
+def test_groups_of_approvers_are_offered_where_there_are_some(
+    project: ReviewedProject, admin: Client
+) -> None:
+    field = 'name="approver_groups"'
+    assert field not in admin.get(page(project)).content.decode()
+    given = {"pattern": "*", "effect": "deny", "approver_roles": ["admin"]}
+    assert confirm(admin, page(project), given) == []
+    group = ApproverGroup.objects.create(organization=project.grant.organization, name="Finance")
+    assert field in admin.get(page(project)).content.decode()
+    rule = {**given, "effect": "require_approval", "approver_groups": [str(group.pk)]}
+    confirm(admin, page(project), rule)
+    assert [*PolicyRule.objects.get(effect="require_approval").approver_groups.all()] == [group]

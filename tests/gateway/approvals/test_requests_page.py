@@ -1,19 +1,17 @@
 """The pages of requests: what they show, to whom, and what programs and approvers are given."""
 
 import re
-from importlib import import_module
-from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.apps import apps
 from django.core import mail
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from approvals import requests
 from approvals.models import ApprovalRequest
 from approvals.tasks import settle
 from foundation import limits
@@ -250,6 +248,45 @@ def test_requests_end_with_the_connection_that_made_them(project: ReviewedProjec
     assert ApprovalRequest.objects.get(pk=kept).status == "pending"
 
 
+def test_a_request_ends_as_withdrawn_as_soon_as_its_page_is_read(
+    project: ReviewedProject,
+) -> None:
+    row = project.request()
+    project.grant.revoke()
+    page = project.owner().get(f"/requests/{row.pk}").content.decode()
+    assert "<strong>Withdrawn</strong>" in page
+    assert "their connection has ended" in page
+    assert "Approve</button>" not in page
+    row.refresh_from_db()
+    assert row.status == "declined"
+
+
+def test_a_requester_reads_who_can_approve_a_request_and_withdraws_it(
+    project: ReviewedProject,
+) -> None:
+    deciders = [project.member(name) for name in ("abe", "bo")]
+    project.rule(WRITE, "require_approval").approvers.add(*deciders)
+    row, own = project.request(), browser_of(project.grant.user)
+    address = f"/requests/{row.pk}"
+    page = " ".join(own.get(address).content.decode().split())
+    assert "Can be approved by <bdi>abe@example.com or bo@example.com</bdi>." in page
+    assert "Approve</button>" not in page
+    other = browser_of(deciders[0])
+    assert "Withdraw the request" not in other.get(address).content.decode()
+    assert other.post(f"{address}/withdraw").status_code == 403
+    assert browser_of(project.member("stranger")).post(f"{address}/withdraw").status_code == 404
+    assert own.get(f"{address}/withdraw").status_code == 405
+    done = own.post(f"{address}/withdraw", follow=True).content.decode()
+    assert "<strong>Withdrawn</strong>" in done
+    assert "Withdraw the request" not in done
+    answer = read(Client(), row, project.mcp.token).json()
+    assert (answer["status"], answer["reason"]) == ("REJECTED", requests.WITHDRAWN)
+    late = other.post(f"{address}/approve", follow=True).content.decode()
+    assert "This request is no longer waiting for approval." in late
+    assert project.executed == []
+    assert project.request().pk != row.pk
+
+
 def statements(client: Client, address: str) -> int:
     with CaptureQueriesContext(connection) as captured:
         assert client.get(address).status_code == 200
@@ -276,27 +313,6 @@ def test_pages_of_requests_have_no_statement_for_each_member_or_connection(
     assert "no other person in the organization may approve it" in own.get(address).content.decode()
     group.members.add(outsider)
     assert "Another person has to approve it" in own.get(address).content.decode()
-
-
-def test_requests_of_an_earlier_version_end_with_an_upgrade(project: ReviewedProject) -> None:
-    project.rule("delete_*", "require_approval")
-    older, newer = project.request(WRITE, name="Lovelace"), project.request(REMOVE, name="Grace")
-    ApprovalRequest.objects.filter(pk=older.pk).update(rule=None, digest="without what is sent")
-    billing = ApprovalRequest.objects.get(pk=older.pk)
-    billing.pk, billing.surface, billing.digest = None, "workspace", "another"
-    billing.save()
-    migration = import_module("approvals.migrations.0005_end_requests_without_rules")
-    migration.end_requests(apps, SimpleNamespace(connection=connection))
-    why = "Requested with an earlier version of this server. The call has to be requested again."
-    assert project.call(WRITE, name="Lovelace").facts["requestId"] != str(older.pk)
-    answer = read(Client(), older, project.mcp.token, **JSON).json()
-    assert (answer["status"], answer["reason"]) == ("REJECTED", why)
-    page = project.owner().get(f"/requests/{older.pk}").content.decode()
-    assert why in page
-    assert "Approve</button>" not in page
-    for row in (newer, billing):
-        row.refresh_from_db()
-        assert row.status == "pending"
 
 
 def test_the_worker_ends_requests_of_ended_connections_but_not_of_suspended_organizations(

@@ -32,6 +32,8 @@ from tests.gateway.test_full_pools import hold_calls, upstream_of
 from tools_registry.vendors import slots
 from workspace.models import Membership, Role, User
 
+BEARER = {"type": "http", "scheme": "bearer"}
+
 
 @dataclass(frozen=True)
 class ApproverDesk:
@@ -40,6 +42,7 @@ class ApproverDesk:
     project: Project
     mcp: McpClient
     owner: Client
+    requester: User
     site: Site
 
     def request(self, **arguments: Any) -> ApprovalRequest:
@@ -58,18 +61,27 @@ class ApproverDesk:
 
 
 @pytest.fixture
-def desk(grant: Grant, site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApproverDesk]:
+def document() -> dict[str, Any]:
+    """The document of the API."""
+    return shop.document()
+
+
+@pytest.fixture
+def desk(
+    grant: Grant, site: Site, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ApproverDesk]:
     slots.get_process_slots.cache_clear()
     monkeypatch.setattr(slots, "MAX_WAIT_SECONDS", 0.1)
     owner = User.objects.create_user("approver@example.com")
     Membership.objects.create(user=owner, organization=grant.organization, role=Role.ADMIN)
-    project = shop.create_project(grant, site, policy="default")
+    project = shop.create_project(grant, site, document, policy="default")
     Project.objects.filter(pk=project.pk).update(owner=owner)
     path = f"/{project.pk}"
     token = mcp_tokens.issue(
         grant.user, grant.organization, path, name="Laptop", days=0, address=""
     ).secret
-    yield ApproverDesk(project, project_rows.client(path, token), browser_of(owner), site)
+    mcp = project_rows.client(path, token)
+    yield ApproverDesk(project, mcp, browser_of(owner), grant.user, site)
     slots.get_process_slots.cache_clear()
 
 
@@ -113,7 +125,7 @@ def test_a_request_that_lost_the_database_before_it_was_sent_stays_approved(
     assert desk.status(row)["status"] == "EXECUTED"
 
 
-def test_a_request_that_cannot_be_sent_fails_and_its_outcome_is_known(
+def test_a_request_that_could_not_be_sent_says_so_waits_and_is_approved_again(
     desk: ApproverDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = desk.request(title="Wax")
@@ -121,13 +133,80 @@ def test_a_request_that_cannot_be_sent_fails_and_its_outcome_is_known(
     def refuse(*_given: Any, **_more: Any) -> Any:
         raise Unreachable("shop.example", "the host name cannot be resolved")
 
-    monkeypatch.setattr(outbound, "fetch", refuse)
+    with monkeypatch.context() as patched:
+        patched.setattr(outbound, "fetch", refuse)
+        desk.approve(row)
+    assert desk.status(row)["status"] == "PENDING_APPROVAL"
+    assert (row.sent_at, row.decided_by, row.claim) == (None, None, None)
+    page = desk.owner.get(f"/requests/{row.pk}").content.decode()
+    assert "the host name cannot be resolved. Nothing was sent. It can be approved again." in page
+    assert "unknown" not in page
+    assert "Approve</button>" in page
+    pending = desk.mcp.call("createItem", {"title": "Wax"}).facts
+    assert pending["requestId"] == str(row.pk)
+    assert "Nothing was sent." in pending["message"]
+    assert ActionExecution.objects.get(pk=row.execution_id).outcome == "integration_error"
     desk.approve(row)
-    assert row.status == "failed"
-    status = desk.status(row)
-    assert status["status"] == "FAILED"
-    assert "cannot be resolved" in status["reason"]
-    assert "unknown" not in status["reason"]
+    assert desk.status(row)["status"] == "EXECUTED"
+    assert [seen.json for seen in desk.site.seen] == [{"title": "Wax"}]
+
+
+@pytest.mark.parametrize("document", [shop.secured_document(BEARER)])
+@pytest.mark.parametrize("whose", ["person", "project"])
+def test_a_request_without_a_credential_waits_and_says_who_has_to_add_it(
+    desk: ApproverDesk, whose: str
+) -> None:
+    Project.objects.update(authentication=whose)
+    requester = desk.requester
+    pending = desk.mcp.call("createItem", {"title": "Wax"}).facts
+    row = ApprovalRequest.objects.get(pk=pending["requestId"])
+    lacks, adds = (
+        (f"{requester.email} has no credential for the API (key)", f"once {requester.email} has")
+        if whose == "person"
+        else ("The project has no credential for the API (key)", "once an admin has")
+    )
+    own, other = browser_of(requester), desk.owner
+    for text in (
+        pending["message"],
+        own.get(f"/requests/{row.pk}").content.decode(),
+        other.get(f"/requests/{row.pk}").content.decode(),
+    ):
+        assert f"{lacks}. The request waits: it can be approved {adds} added one at " in text
+    assert "Approve</button>" not in other.get(f"/requests/{row.pk}").content.decode()
+    refused = other.post(f"/requests/{row.pk}/approve", follow=True).content.decode()
+    assert f"{lacks}. The request waits" in refused
+    row.refresh_from_db()
+    assert (row.status, row.problem, desk.site.seen) == ("pending", "", [])
+    project = Project.objects.get()
+    owner = requester if whose == "person" else None
+    credentials.store(project, owner, credentials.schemes_of(project)[0], "secret")
+    assert lacks not in other.get(f"/requests/{row.pk}").content.decode()
+    desk.approve(row)
+    assert desk.status(row)["status"] == "EXECUTED"
+
+
+@pytest.mark.parametrize("document", [shop.secured_document(BEARER)])
+def test_a_request_whose_credential_is_removed_before_it_is_sent_waits_again(
+    desk: ApproverDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, row = Project.objects.get(), desk.request(title="Wax")
+    (scheme,) = credentials.schemes_of(project)
+    credentials.store(project, desk.requester, scheme, "secret")
+    select = credentials.select_authentication
+
+    def remove_and_select(*given: Any) -> Any:
+        credentials.forget(project, desk.requester, scheme.name)
+        return select(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(credentials, "select_authentication", remove_and_select)
+        desk.approve(row)
+    assert (row.status, row.sent_at, row.decided_by, desk.site.seen) == ("pending", None, None, [])
+    assert "Nothing was sent." in row.problem
+    credentials.store(project, desk.requester, scheme, "secret")
+    desk.approve(row)
+    assert desk.status(row)["status"] == "EXECUTED"
+    assert len(desk.site.seen) == 1
 
 
 @pytest.mark.parametrize(("code", "stored"), [(302, "unknown"), (303, "unknown"), (308, "failed")])

@@ -244,6 +244,23 @@ def test_the_approvers_of_the_rule_decide_and_nobody_else(
     assert state(row) == "done"
 
 
+def test_super_admins_decide_what_admins_decide_and_not_the_other_way_round(
+    project: ReviewedProject,
+) -> None:
+    boss, super_admin = project.member("boss", Role.ADMIN), project.member("sue", Role.SUPER_ADMIN)
+    project.rule(WRITE, "require_approval", approver_roles=["admin"])
+    project.rule(REMOVE, "require_approval", approver_roles=["super_admin"])
+    pending = project.call(WRITE).facts
+    assert "sue@example.com" in pending["message"]
+    removal = project.request(REMOVE)
+    assert decide(browser_of(boss), removal) == 403
+    assert decide(browser_of(super_admin), removal) == 302
+    row = ApprovalRequest.objects.get(pk=pending["requestId"])
+    assert f"/requests/{row.pk}" in browser_of(super_admin).get("/requests").content.decode()
+    assert decide(browser_of(super_admin), row) == 302
+    assert (state(row), state(removal)) == ("done", "done")
+
+
 def test_without_an_owner_the_admins_of_the_organization_decide(project: ReviewedProject) -> None:
     admin, member = project.member("boss", Role.ADMIN), project.member("member")
     row = project.request()

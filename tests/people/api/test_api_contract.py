@@ -34,8 +34,8 @@ def operation_document(operation: Any) -> Any:
 
 def test_the_document_is_valid_and_served_for_each_workspace() -> None:
     validate_schema(DOCUMENT)
-    served = Client().get("/w/any-name/api/v1/openapi.json")
-    assert served.json() == DOCUMENT
+    served = Client().get("/w/any-name/api/v1/openapi.json").json()
+    assert served == {**DOCUMENT, "servers": served["servers"]}
 
 
 def test_every_operation_has_a_scope_an_example_and_its_headers() -> None:

@@ -53,6 +53,33 @@ def test_the_endpoint_and_the_api_answer_at_the_host(office: Office, program: Pr
     ]
 
 
+def test_the_addresses_of_the_document_are_those_of_the_workspace_that_was_asked(
+    program: Program,
+) -> None:
+    headers = {"Authorization": f"Bearer {program.secret}"}
+    workspace = f"/w/{program.organization.slug}"
+    for host, prefix in ((host_of(program), ""), ("127.0.0.1:8000", workspace)):
+        browser = Client(headers={**headers, "Host": host})
+        document = browser.get(f"{prefix}/api/v1/openapi.json").json()
+        (server,) = document["servers"]
+        assert server["url"] == f"http://{host}{prefix}"
+        (me,) = (path for path in document["paths"] if path.endswith("/me"))
+        answer = browser.get(server["url"].removeprefix(f"http://{host}") + me)
+        assert answer.status_code == 200
+
+
+def test_pages_of_the_host_that_is_called_may_call_it_and_no_others(program: Program) -> None:
+    host = host_of(program)
+    for origin, status in (
+        (f"http://{host}", 200),
+        (f"https://{host}", 403),
+        ("http://elsewhere.example", 403),
+        (f"http://{host}.elsewhere.example", 403),
+    ):
+        reply = client_for_host(program, host).request("tools/list", headers={"Origin": origin})
+        assert reply.status == status
+
+
 def test_documents_and_challenges_name_the_host(program: Program) -> None:
     host = host_of(program)
     reply = client_for_host(program, host).holding(None).request("tools/list")

@@ -13,7 +13,7 @@ from audit import record
 from mcp_protocol.revisions import Revision
 from oauth.models import KeyKind
 from people import time_off
-from people.models import Person, TimeOff
+from people.models import LeavePolicy, Person, TimeOff, TimeOffCategory
 from tests.drivers.elicitation_client import accept
 from tests.drivers.mcp import McpClient, Reply
 from tests.people.api.program import Program
@@ -115,7 +115,7 @@ def test_a_cancelled_request_is_asked_about_in_whole(office: Office, mcp: McpCli
     first = ask_for_approval(mcp, token_of(prepare(mcp, "cancelTimeOff", time_off_id=row.pk)))
     assert question(first).splitlines()[:9] == [
         "Approve this change to HR records?",
-        "Cancel a pending request.",
+        "Cancel a request; an approved one as its leave policy allows.",
         f"Request: {row.pk}",
         f"Person: Ada Lovelace ({person.pk})",
         "Days: Monday 2026-06-01 to Friday 2026-06-05, half of the last day",
@@ -126,6 +126,59 @@ def test_a_cancelled_request_is_asked_about_in_whole(office: Office, mcp: McpCli
     ]
     row.refresh_from_db()
     assert row.status == "pending"
+
+
+def test_an_approved_request_is_cancelled_over_mcp_as_its_policy_allows(
+    office: Office, mcp: McpClient
+) -> None:
+    """1 to 5 June are 5 of 28 days: 23 are left with them, and 28 without."""
+    row = office.leave_of(office.person(last_name="Lovelace"), MONDAY, FRIDAY)
+    refused = prepare(mcp, "cancelTimeOff", time_off_id=row.pk)
+    assert "This one is approved." in failure(refused)["message"]
+    LeavePolicy.objects.create(
+        organization=office.organization,
+        category=office.leave,
+        name="Policy",
+        allowance_days=28,
+        valid_from=date(2020, 1, 1),
+        cancellation="everybody",
+        cancellation_days=0,
+    )
+    with time_machine.travel("2026-06-01T12:00:00Z", tick=False):
+        mcp = client(Program(office.organization), MODERN)
+        body = {"decided_by_id": row.person_id, "comment": "Not\nneeded"}
+        token = token_of(prepare(mcp, "cancelTimeOff", body, time_off_id=row.pk))
+        first = ask_for_approval(mcp, token)
+        for words in (
+            "Status: approved becomes cancelled",
+            "23 of 28 days now, 28 afterwards.",
+            f"Decided by the person: {row.person_id}",
+            "Comment: Not needed",
+        ):
+            assert words in question(first)
+        answer_request(mcp, token, first, accept(approve=True))
+    row.refresh_from_db()
+    assert row.status == "cancelled"
+    assert row.decisions.get().role == "person"
+
+
+def test_a_question_about_the_closed_year_says_what_it_takes_of_the_present_one(
+    office: Office, mcp: McpClient
+) -> None:
+    """28 days are left of each year, and all of the closed one are carried over: 56."""
+    TimeOffCategory.objects.update(carry_over_days=28)
+    year = timezone.localdate().year
+    person = office.person(
+        start_date=date(2020, 1, 1), created_at=datetime(year - 1, 1, 2, tzinfo=UTC)
+    )
+    monday, friday = (date.fromisocalendar(year - 1, 10, day).isoformat() for day in (1, 5))
+    body = booking(office, person, start_date=monday, end_date=friday)
+    first = ask_for_approval(mcp, token_of(prepare(mcp, "createTimeOff", body)))
+    for words in (
+        f"{year - 1}-01-01 to {year - 1}-12-31: 28 of 28 days now, 23 afterwards.",
+        f"{year}-01-01 to {year}-12-31: 56 of 56 days now, 51 afterwards.",
+    ):
+        assert words in question(first)
 
 
 def test_a_question_says_what_a_booking_exceeds_and_that_days_are_long_past(
