@@ -57,9 +57,12 @@ class AuthorizationAdmin(ReadOnlyAdmin):
     def event_filters(self, row: Any) -> dict[str, str]:
         return {"subject": str(row.pk)}
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Authorization]:
+    def add_columns(
+        self,
+        request: HttpRequest,  # noqa: ARG002  the signature of the base
+        rows: QuerySet[Authorization],
+    ) -> QuerySet[Authorization]:
         key = usage.KeyText(OuterRef("pk"))
-        rows: QuerySet[Authorization] = super().get_queryset(request)
         return rows.annotate(last_used_at=usage.last_request("authorization_id", key))
 
     @admin.display(description=_("last used"), empty_value="-")

@@ -139,11 +139,11 @@ def project(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """Shows how to connect to a project, and its tools.
 
     Switches of tools that were sent after the session had ended are shown as they were entered,
-    those of other pages too.
+    those of other pages too, and so is the filter.
     """
     kept = kept_forms.find_fields(request, reverse("project_tools", args=[project.pk]))
     sent = QueryDict(urlencode(kept, doseq=True)) if access.may_edit(user, project) else EMPTY
-    return _show_project(request, user, project, request.GET, _expand_carried(sent))
+    return _show_project(request, user, project, sent or request.GET, _expand_carried(sent))
 
 
 def _show_project(

@@ -44,6 +44,16 @@ READ_ONLY: Final = (
 )
 
 
+class LastUseOfAllFilter(LastUsedFilter):
+    """Nothing to choose, and so nothing to see, for who may not see when a client was used."""
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return super().lookups(request, model_admin) if model_admin.sees_last_use(request) else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return super().queryset(request, queryset) if self.lookup_choices else queryset
+
+
 class ClientAdmin(ScopedAdmin):
     organization_lookup = "authorizations__organization"
     view_on_site = False
@@ -53,30 +63,26 @@ class ClientAdmin(ScopedAdmin):
         "registration_source",
         "auth_method",
         ("disabled_at", admin.EmptyFieldListFilter),
-        "created",
+        *(LastUseOfAllFilter, "created"),
     )
     search_fields = ("name", "=client_id")
     fields = ("name", "redirect_uris", "is_native", "auth_method", *READ_ONLY)
     actions = ("disable", "enable")
     change_form_template = "admin/oauth/client/change_form.html"
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Client]:
-        rows: QuerySet[Client] = super().get_queryset(request)
-        # A client may be of several organizations: when another one used it is not theirs to see.
-        if not self.reach(request, "view", "change").everywhere:
+    def sees_last_use(self, request: HttpRequest) -> bool:
+        """Whether the visitor sees all organizations: a client may be of several."""
+        return self.reach(request, "view", "change").everywhere
+
+    def add_columns(self, request: HttpRequest, rows: QuerySet[Client]) -> QuerySet[Client]:
+        if not self.sees_last_use(request):
             return rows
         last = usage.last_request("client_id", OuterRef("client_id"))
         return rows.annotate(last_used_at=last)
 
     def get_list_display(self, request: HttpRequest) -> Any:
         shown = super().get_list_display(request)
-        is_platform = self.reach(request, "view", "change").everywhere
-        return [*shown, self.last_used] if is_platform else shown
-
-    def get_list_filter(self, request: HttpRequest) -> Any:
-        filters = super().get_list_filter(request)
-        is_platform = self.reach(request, "view", "change").everywhere
-        return [*filters, LastUsedFilter] if is_platform else filters
+        return [*shown, self.last_used] if self.sees_last_use(request) else shown
 
     @admin.display(description=gettext_lazy("last used"), empty_value="-")
     def last_used(self, row: Any) -> str:

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 EVERY_MINUTE = {
     "approvals.execute_queued",
+    "approvals.settle",
     "foundation.replay_journal",
     "foundation.note_schedule",
     "gateway.mail_waiting",

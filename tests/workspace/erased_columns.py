@@ -82,6 +82,9 @@ NO_TEXT = {
     "ids that the organization's own systems gave": {
         "workspace.Company.external_id",
     },
+    "ids that a vendor gave to the account of the organization": {
+        "tools_registry.IntegrationMode.account",
+    },
     "deleted when an erasure begins": {
         *("workspace.DataImport.content", "workspace.DataImport.refused_rows"),
     },

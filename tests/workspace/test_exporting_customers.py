@@ -80,7 +80,7 @@ def test_an_export_is_sent_in_parts(life: Life, django_assert_max_num_queries: A
     )
     from customers.privacy.erasure import PrivacyActor  # noqa: PLC0415  after the settings
 
-    with django_assert_max_num_queries(74):
+    with django_assert_max_num_queries(75):
         parts = list(export.document(life.customer, PrivacyActor("test")))
     assert max(map(len, parts)) < 5_000
     assert len(json.loads("".join(parts))["events"]) == 301

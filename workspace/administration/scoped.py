@@ -72,7 +72,11 @@ class ScopedRows(BaseModelAdmin):  # type: ignore[type-arg]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request).filter(self.shown).defer(*self.deferred)
-        return self.limit_rows(request, rows, "view", "change")
+        return self.limit_rows(request, self.add_columns(request, rows), "view", "change")
+
+    def add_columns(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002  for subclasses
+        """Returns the rows with the columns that a page computes."""
+        return rows
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         more = self._choices(db_field, request)

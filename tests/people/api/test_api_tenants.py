@@ -20,6 +20,7 @@ from people.models import (
     Person,
     TimeOff,
     TimeOffCategory,
+    TimeOffDecision,
     WorkingPattern,
 )
 from tests.drivers.full_tenants import FullTenant, tenant
@@ -60,6 +61,7 @@ def office(name: str) -> FullTenant:
     )
     CustomFieldValue.objects.create(person=person, field=made.rows[CustomField], value=name)
     TimeOff.objects.filter(person=person).update(status="approved")
+    TimeOffDecision.objects.filter(organization=made.organization).update(comment=f"{name} wish")
     TimeOffCategory.objects.filter(organization=made.organization).update(consumes_balance=True)
     Person.objects.create(organization=made.organization, first_name=name, manager=person)
     made.rows[Document] = Document.objects.create(**own, name=f"{name} contract")
