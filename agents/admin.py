@@ -227,6 +227,7 @@ class AgentDefinitionForm(forms.ModelForm):  # type: ignore[type-arg]
                 "has_all_tools",
                 "tools",
                 "approval_tools",
+                "reads_images",
                 "is_enabled",
                 "max_steps",
                 "max_tool_calls",
@@ -335,7 +336,7 @@ class AgentDefinitionAdmin(RecordedAdmin):
             {
                 "fields": (
                     *("instructions", "language_model", "has_all_tools", "tools"),
-                    *("approval_tools", "is_enabled"),
+                    *("approval_tools", "reads_images", "is_enabled"),
                 )
             },
         ),

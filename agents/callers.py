@@ -42,3 +42,12 @@ def authenticate(authorization: str, address: str) -> Principal:
             realm=NAME,
             message="Send a valid API key for agents as bearer.",
         ) from None
+
+
+def is_valid(who: Principal) -> bool:
+    """Returns whether the key of a principal is still valid."""
+    try:
+        credentials.recheck(who.credential, who.token_id, SURFACE.credentials)
+    except Unauthenticated:
+        return False
+    return True

@@ -45,6 +45,8 @@ class ConfiguredAgent:
     language_model: UUID | None = None
     daily_budget: Decimal | None = None
     version: str = VERSION
+    # Whether its language model reads images.
+    reads_images: bool = False
 
     def may_have(self, tool: Tool) -> bool:
         is_named = self.tools is None or tool.name in self.tools
@@ -95,6 +97,8 @@ CAPABILITIES: Final[Mapping[str, Any]] = {
     "stream": {"delta": {}, "message": {}, "none": {}},
     "application": {"tools": {}},
 }
+# The members of later revisions of version 1, and the one of version 3.
+IMAGES: Final[Mapping[str, Any]] = {"image": {"http": {}, "data": {}}}
 DOCUMENTATION: Final = ConfiguredAgent(
     name="documentation",
     title="Documentation",
@@ -146,6 +150,7 @@ def _build_agent(row: AgentDefinition) -> ConfiguredAgent:
         limits=TurnLimits(row.max_steps, row.max_tool_calls, row.max_tokens, row.max_seconds),
         language_model=row.language_model_id,
         daily_budget=row.daily_budget,
+        reads_images=row.reads_images,
     )
 
 
@@ -178,5 +183,5 @@ def describe_agent(agent: ConfiguredAgent, tools: Sequence[Tool]) -> dict[str, A
             if agent.may_have(tool)
         ],
         "options": [option.meta_entry for option in agent.options],
-        "capabilities": dict(CAPABILITIES),
+        "capabilities": {**CAPABILITIES, **(IMAGES if agent.reads_images else {})},
     }

@@ -6,18 +6,18 @@ end its turn: it goes on for a while, and its history has the result.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Hashable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 import structlog
 from django.conf import settings
 
-from agents import cross_origin, endpoint, sessions
+from agents import callers, cross_origin, endpoint, sessions
 from agents.callers import SURFACE
 from agents.endpoint import AgentRequest, Started
-from agents.loop import FAILED, TurnRun
+from agents.loop import FAILED, KeyRevoked, TurnRun
 from agents.models_port import ModelCompletion, ModelUsage
 from agents.protocol import events
 from agents.protocol.events import Event, StopReason, TurnStopEvent
@@ -44,8 +44,6 @@ KEEP_ALIVE_SECONDS: Final = 15.0
 RENEWAL_SECONDS: Final = sessions.LEASE.total_seconds() / 3
 # How long a turn goes on whose client has left.
 GRACE_SECONDS: Final = 120.0
-# Events that wait for a client that reads slowly; the turn waits for it beyond them.
-MAX_WAITING: Final = 32
 THREADS_OVERFLOW: Final = 8
 STREAM_HEADERS: Final = {
     "Content-Type": "text/event-stream",
@@ -55,37 +53,59 @@ STREAM_HEADERS: Final = {
 }
 
 
+class EventLog:
+    """The events of a turn in their order; a reader is a position in it. The turn never waits."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._changed = asyncio.Event()
+
+    def append(self, event: Event) -> None:
+        self._events.append(event)
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    @property
+    def has_ended(self) -> bool:
+        return bool(self._events) and isinstance(self._events[-1], TurnStopEvent)
+
+    async def read_from(self, position: int) -> Sequence[Event]:
+        """Returns the events from a position on, at least one."""
+        while len(self._events) <= position:
+            await self._changed.wait()
+        return self._events[position:]
+
+    async def read_whole(self) -> Sequence[Event]:
+        """Returns all events, once the turn has ended."""
+        while not self.has_ended:
+            await self._changed.wait()
+        return self._events
+
+
 class RunningTurn:
-    """A turn as a task, and the queue of its events for one client, which may leave."""
+    """A turn as a task, and the log of its events."""
 
-    def __init__(self, happening: AsyncGenerator[Event, None]) -> None:
-        self.events: asyncio.Queue[Event] = asyncio.Queue(MAX_WAITING)
-        self._has_client = True
-        self.task = asyncio.create_task(self._run(happening))
+    def __init__(self, run: TurnRun, log: EventLog) -> None:
+        self.log, self._run = log, run
+        self.task = asyncio.create_task(self._run_to_end())
 
-    async def _run(self, happening: AsyncGenerator[Event, None]) -> None:
-        last: Event | None = None
+    async def _run_to_end(self) -> None:
         try:
-            async with aclosing(happening) as each:
-                async for event in each:
-                    last = event
-                    await self._put(event)
+            await self._run.run()
         finally:
             # The database may be gone: the client is not left waiting.
-            if not isinstance(last, TurnStopEvent):
-                await self._put(TurnStopEvent(StopReason.ERROR, FAILED))
+            if not self.log.has_ended:
+                self.log.append(TurnStopEvent(StopReason.ERROR, FAILED))
 
-    async def _put(self, event: Event) -> None:
-        if self._has_client:
-            await self.events.put(event)
+    def interrupt(self) -> None:
+        """Ends the turn, unless it is being ended."""
+        if not self._run.is_ending:
+            self.task.cancel()
 
     def leave(self) -> None:
-        """The client has gone: events are dropped from here on, and the turn ends in a while."""
-        self._has_client = False
-        while not self.events.empty():
-            self.events.get_nowait()
+        """The client has gone: the turn ends in a while."""
         if not self.task.done():
-            asyncio.get_running_loop().call_later(GRACE_SECONDS, self.task.cancel)
+            asyncio.get_running_loop().call_later(GRACE_SECONDS, self.interrupt)
 
 
 class AgentApplication:
@@ -94,7 +114,8 @@ class AgentApplication:
     def __init__(self) -> None:
         self._threads = ThreadPool(settings.HALO_AGENT_THREADS, "agents", overflow=THREADS_OVERFLOW)
         self._bodies = Bodies(BODY_SECONDS)
-        self._turns: set[asyncio.Task[None]] = set()
+        # By their session.
+        self._turns: dict[str, RunningTurn] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
         origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
@@ -106,6 +127,7 @@ class AgentApplication:
             return
         with suppress(OSError, RuntimeError):  # the client has left while something was sent
             if isinstance(answer, AgentReply):
+                self._interrupt(answer.deleted_session)
                 is_head = scope["method"] == "HEAD"
                 await _send_whole(send, answer, readable, body, is_head=is_head)
             elif answer.stream is StreamMode.NONE:
@@ -116,8 +138,8 @@ class AgentApplication:
     def end(self) -> None:
         """The server is about to stop: every turn ends, and is stored as interrupted."""
         self._bodies.hurry()
-        for task in self._turns:
-            task.cancel()
+        for turn in self._turns.values():
+            turn.interrupt()
 
     def close(self) -> None:
         self._threads.close()
@@ -154,27 +176,41 @@ class AgentApplication:
             approval_tools=started.allowed.agent.approval_tools,
             note=f"session {started.session_id}; turn {started.turn_id}",
         )
-        running = RunningTurn(TurnRun(started.running, journal, tools).events())
-        renewing = asyncio.create_task(self._renew(started, in_thread))
-        self._turns.add(running.task)
-        running.task.add_done_callback(self._turns.discard)
-        running.task.add_done_callback(lambda _task: renewing.cancel())
+        events_of_turn = EventLog()
+        run = TurnRun(started.running, journal, tools, events_of_turn.append)
+        running = RunningTurn(run, events_of_turn)
+        renewing = asyncio.create_task(self._renew(started, running, in_thread))
+        self._turns[started.session_id] = running
+
+        def forget(_task: "asyncio.Task[None]") -> None:
+            renewing.cancel()
+            # The next turn of the session may have begun.
+            if self._turns.get(started.session_id) is running:
+                del self._turns[started.session_id]
+
+        running.task.add_done_callback(forget)
         return running
 
-    async def _renew(self, started: Started, in_thread: InThread[Any]) -> None:
+    def _interrupt(self, session_id: str) -> None:
+        """Ends the turn of a session that was deleted; another process notices it by its lease."""
+        if (running := self._turns.get(session_id)) is not None:
+            running.interrupt()
+
+    async def _renew(
+        self, started: Started, running: RunningTurn, in_thread: InThread[Any]
+    ) -> None:
         """Keeps the session for the turn. A renewal that fails is made up for by the next one."""
         renew = partial(sessions.renew, started.session_id, started.turn_id)
         while True:
             await asyncio.sleep(RENEWAL_SECONDS)
             try:
-                await in_thread(renew)
+                if not await in_thread(renew):
+                    running.interrupt()
             except Exception as error:  # noqa: BLE001  whatever it is, the turn goes on
                 log.warning("lease_not_renewed", kind=type(error).__name__)
 
     async def _answer_whole(self, started: Started, send: Send, readable: Headers) -> None:
-        running, found = self._run(started), list[Event]()
-        while not (found and isinstance(found[-1], TurnStopEvent)):
-            found.append(await running.events.get())
+        found = await self._run(started).log.read_whole()
         status = 201 if started.is_new else 200
         await _send_whole(send, AgentReply(status, events.body(found)), readable)
 
@@ -199,8 +235,9 @@ class AgentApplication:
     async def _send_events(
         self, running: RunningTurn, mode: StreamMode, left: "asyncio.Future[None]", send: Send
     ) -> None:
+        position = 0
         while not left.done():
-            coming = asyncio.ensure_future(running.events.get())
+            coming = asyncio.ensure_future(running.log.read_from(position))
             waited: set[asyncio.Future[Any]] = {coming, left}
             await asyncio.wait(
                 waited, timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED
@@ -210,9 +247,11 @@ class AgentApplication:
                 if not left.done():
                     await _send_part(send, events.KEEP_ALIVE)
                 continue
-            event = coming.result()
-            is_last = isinstance(event, TurnStopEvent)
-            await _send_part(send, events.encode(event, mode), is_last=is_last)
+            found = coming.result()
+            position += len(found)
+            data = b"".join(events.encode(event, mode) for event in found)
+            is_last = isinstance(found[-1], TurnStopEvent)
+            await _send_part(send, data, is_last=is_last)
             if is_last:
                 return
 
@@ -226,23 +265,35 @@ class _Rows:
 
     def __init__(self, started: Started, in_thread: Any) -> None:
         self._session, self._turn = started.session_id, started.turn_id
+        self._principal = started.allowed.principal
         self._budget = started.running.limits.history_tokens
         self._in_thread = in_thread
 
-    async def history(self) -> tuple[Sequence[Message], Sequence[Mapping[str, Any] | None]]:
+    async def read_history(self) -> tuple[Sequence[Message], Sequence[Mapping[str, Any] | None]]:
         found: tuple[list[Message], list[Mapping[str, Any] | None]] = await self._in_thread(
-            partial(sessions.read_history, self._session, self._budget)
+            self._read_history
         )
         return found
 
-    async def record_answer(self, answer: ModelCompletion) -> None:
-        await self._in_thread(partial(sessions.record_answer, self._session, self._turn, answer))
+    def _read_history(self) -> tuple[list[Message], list[Mapping[str, Any] | None]]:
+        if not callers.is_valid(self._principal):
+            raise KeyRevoked
+        return sessions.read_history(self._session, self._budget)
+
+    async def record_answer(self, answer: ModelCompletion, usage: ModelUsage) -> None:
+        await self._in_thread(
+            partial(sessions.record_answer, self._session, self._turn, answer, usage)
+        )
 
     async def record_result(self, message: Message) -> None:
         await self._in_thread(partial(sessions.record_result, self._session, self._turn, message))
 
-    async def end_turn(self, stop: TurnStopEvent, usage: ModelUsage) -> None:
-        await self._in_thread(partial(sessions.end_turn, self._session, self._turn, stop, usage))
+    async def end_turn(
+        self, stop: TurnStopEvent, usage: ModelUsage, message: Message | None
+    ) -> None:
+        await self._in_thread(
+            partial(sessions.end_turn, self._session, self._turn, stop, usage, message)
+        )
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

@@ -27,7 +27,6 @@ from agents.protocol.options import ChosenOptions
 from agents.protocol.requests import (
     ClientTool,
     InvalidAgentRequest,
-    Message,
     ServerTool,
     StreamMode,
     TurnRequest,
@@ -55,6 +54,9 @@ log = structlog.get_logger(__name__)
 
 KEY: Final = re.compile(r"[ -~]{0,255}")
 VERSION: Final = 1
+# How soon a session that is busy may have ended its turn.
+RETRY_SOON: Final = {"Retry-After": "1"}
+MAX_DIGITS: Final = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,16 +147,17 @@ def meta(_request: AgentRequest, who: Principal) -> AgentReply:
 
 
 def list_sessions(request: AgentRequest, who: Principal) -> AgentReply:
-    after = parse_qs(request.query).get("after", [""])[-1]
+    query = _Query(request.query)
+    after = query.text("after")
     if after and not sessions.is_id(after):
-        raise InvalidAgentRequest("The cursor is not valid.")
-    found, cursor = sessions.page(_owner(who), after)
+        raise _invalid_cursor()
+    is_newest_first = query.choice("order", ("asc", "desc")) == "desc"
+    found, cursor = sessions.page(_owner(who), after, is_newest_first=is_newest_first)
     return AgentReply(200, {"sessions": found, **({"nextCursor": cursor} if cursor else {})})
 
 
-def read_session(_request: AgentRequest, who: Principal, session_id: str) -> AgentReply:
+def read_session(request: AgentRequest, who: Principal, session_id: str) -> AgentReply:
     session = _session(who, session_id)
-    history = sessions.messages(session.pk)
     agent = definitions.get_agents(who.organization_id).get(session.agent)
     budget = (agent.limits if agent is not None else TurnLimits()).history_tokens
     return AgentReply(
@@ -167,26 +170,39 @@ def read_session(_request: AgentRequest, who: Principal, session_id: str) -> Age
                 "options": options.mask_secrets(agent.options if agent else (), session.options),
             },
             "tools": session.client_tools,
-            "history": {"compacted": compact_history(history, budget), "full": history},
-            **_approvals(session, history),
+            **_history(session, _Query(request.query), budget),
+            **_approvals(session),
         },
     )
 
 
-def _approvals(session: Session, history: Sequence[Message]) -> dict[str, Any]:
+def _history(session: Session, query: "_Query", budget: int) -> dict[str, Any]:
+    """Both histories, or the one that the query names; a page of the full one has the newest."""
+    kind = query.choice("history", ("", "compacted", "full"))
+    limit, before = query.number("limit"), query.number("before")
+    if kind != "full":
+        if limit or before:
+            raise InvalidAgentRequest("limit and before are for ?history=full.")
+        full = sessions.messages(session.pk)
+        compacted = {"compacted": compact_history(full, budget)}
+        return {"history": compacted if kind else {**compacted, "full": full}}
+    page, cursor = sessions.page_of_messages(session.pk, before, limit)
+    return {"history": {"full": page}, **({"nextCursor": str(cursor)} if cursor else {})}
+
+
+def _approvals(session: Session) -> dict[str, Any]:
     """What calls of the session wait for, or can go on with: an extension of the protocol."""
+    waiting = sessions.waiting_calls(session.pk)
     found = [
         {"toolCallId": call, "requestId": str(row.pk), "status": row.status}
-        for call, row in sessions.find_approval_requests(
-            session, resolution.pending(history)
-        ).items()
+        for call, row in sessions.find_approval_requests(session, waiting).items()
     ]
     return {"approvals": found} if found else {}
 
 
 def delete_session(_request: AgentRequest, who: Principal, session_id: str) -> AgentReply:
     sessions.delete(_session(who, session_id))
-    return AgentReply(204)
+    return AgentReply(204, deleted_session=session_id)
 
 
 def create_session(request: AgentRequest, who: Principal) -> Started:
@@ -228,7 +244,8 @@ def continue_session(request: AgentRequest, who: Principal, session_id: str) -> 
     except Session.DoesNotExist:
         raise _no_session() from None
     except sessions.Busy:
-        raise ApiError(409, "Another turn of this session is running.") from None
+        message = "Another turn of this session is running."
+        raise ApiError(409, message, headers=RETRY_SOON) from None
     except sessions.AlreadySent as before:
         raise ApiError(409, _repeat_message(before)) from None
     return _prepare_run(session, row, turn.stream, allowed, resolved, is_new=False)
@@ -287,6 +304,7 @@ def _prepare_run(
         instructions=allowed.agent.build_instructions(session.options),
         options=dict(session.options),
         limits=allowed.agent.limits,
+        reads_images=allowed.agent.reads_images,
         resolved=resolved,
         session_id=session.pk if is_new else "",
     )
@@ -321,6 +339,38 @@ def _session(who: Principal, session_id: str) -> Session:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """The parameters of a request: of one that is sent twice, the last; others are ignored."""
+
+    query: str
+
+    def text(self, name: str) -> str:
+        return parse_qs(self.query).get(name, [""])[-1]
+
+    def choice(self, name: str, known: Sequence[str]) -> str:
+        """Returns one of the known values, by default the first. Raises InvalidAgentRequest."""
+        value = self.text(name) or known[0]
+        if value not in known:
+            listed = ", ".join(filter(None, known))
+            raise InvalidAgentRequest(f"{name} must be one of: {listed}.")
+        return value
+
+    def number(self, name: str) -> int | None:
+        """Returns a whole number of at least one. Raises InvalidAgentRequest."""
+        value = self.text(name)
+        if not value:
+            return None
+        is_number = value.isascii() and value.isdecimal() and len(value) <= MAX_DIGITS
+        if not is_number or int(value) < 1:
+            raise InvalidAgentRequest(f"{name} must be a number, and at least 1.")
+        return int(value)
+
+
+def _invalid_cursor() -> InvalidAgentRequest:
+    return InvalidAgentRequest("The cursor is not valid.")
+
+
 def _no_session() -> ApiError:
     return ApiError(404, "Session not found.")
 
@@ -336,6 +386,8 @@ def _tools(who: Principal) -> list[Tool]:
 
 
 def _require_known(turn: TurnRequest, allowed: Allowed) -> None:
+    if requests.has_image(turn.messages) and not allowed.agent.reads_images:
+        raise InvalidAgentRequest(f"The agent {allowed.agent.name!r} reads no images.")
     for one in turn.tools or ():
         if one.name not in allowed.tools:
             raise InvalidAgentRequest(f"The agent has no tool {one.name!r}. GET /meta lists them.")

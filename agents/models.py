@@ -147,6 +147,12 @@ class AgentDefinition(models.Model):
         blank=True,
         help_text=_("Each of their calls waits until an admin approves it."),
     )
+    reads_images = models.BooleanField(
+        _("reads images"),
+        default=False,
+        db_default=False,
+        help_text=_("Applications may send images. The language model has to be one that can."),
+    )
     is_enabled = models.BooleanField(_("enabled"), default=True)
     max_steps = models.PositiveIntegerField(
         _("responses of the model in a turn"), default=10, validators=_range_validators(1, 100)

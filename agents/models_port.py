@@ -24,7 +24,9 @@ class OfferedTool:
 class ModelRequest:
     """One request to a model: the history as it is to be read, and the tools.
 
-    `states` has the state that a response came with for each message of the history.
+    `states` has the state that a response came with for each message of the history. Images are
+    left out of it unless the agent reads them. Without `may_call` the model is to answer with what
+    it knows, and calls nothing.
     """
 
     instructions: str
@@ -32,6 +34,8 @@ class ModelRequest:
     states: Sequence[Mapping[str, Any] | None]
     tools: Sequence[OfferedTool]
     options: Mapping[str, str] = field(default_factory=dict)
+    reads_images: bool = False
+    may_call: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,5 +91,9 @@ class Model(Protocol):
     def name(self) -> str: ...
 
     def respond(self, request: ModelRequest) -> AsyncGenerator[Answered, None]:
-        """Yields pieces, then one Complete. Raises ModelFailed."""
+        """Yields pieces, then one ModelCompletion. Raises ModelFailed."""
+        ...
+
+    def estimate_usage(self, request: ModelRequest, received: int, /) -> ModelUsage:
+        """Returns about what a response costs that was cut after so many characters."""
         ...

@@ -8,7 +8,13 @@ import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any, Final
 
-from agents.models_port import Answered, ModelCompletion, ModelRequest, OfferedTool
+from agents.models_port import (
+    Answered,
+    ModelCompletion,
+    ModelRequest,
+    ModelUsage,
+    OfferedTool,
+)
 from agents.protocol.events import DeltaEvent, StopReason
 from agents.protocol.requests import Message
 from foundation import ids, json_text
@@ -42,6 +48,9 @@ class OfflineModel:
         for line in text.splitlines(keepends=True):
             yield DeltaEvent("text", line)
         yield ModelCompletion({"role": "assistant", "content": text}, StopReason.END_TURN)
+
+    def estimate_usage(self, _request: ModelRequest, _received: int) -> ModelUsage:
+        return ModelUsage()
 
 
 def _calls(request: ModelRequest) -> Iterator[dict[str, Any]]:

@@ -4,7 +4,7 @@ With `agents.providers`, the only module that imports pydantic-ai.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pydantic_ai.messages import (
     BinaryContent,
@@ -25,9 +25,13 @@ from pydantic_ai.messages import (
 from pydantic_ai.messages import ModelRequest as ProviderRequest
 
 from agents.models_port import ModelRequest
+from agents.protocol import images
+from agents.protocol.images import InvalidImage
 from agents.protocol.requests import Message
 from agents.protocol.resolution import UNKNOWN_RESULT, calls_of
 from foundation import ids, json_text
+
+IMAGE_LEFT_OUT: Final = "[An image that the agent cannot read was left out.]"
 
 
 def build_history(request: ModelRequest, source: str) -> list[ModelMessage]:
@@ -54,18 +58,23 @@ def build_history(request: ModelRequest, source: str) -> list[ModelMessage]:
     for message, state in zip(request.history, request.states, strict=True):
         match message["role"]:
             case "assistant":
+                response = _response(message, state, source)
+                if not response.parts:  # the thinking of a response that was cut
+                    continue
                 close()
-                found.append(_response(message, state, source))
+                found.append(response)
                 waiting.update({call.id: call.name for call in calls_of(message)})
             case "tool":
                 call_id = message["toolCallId"]
                 if call_id in waiting:
-                    content = _text(message)
-                    results[call_id] = ToolReturnPart(waiting[call_id], content, call_id)
+                    content = list(_content(message, request))
+                    results[call_id] = ToolReturnPart(
+                        waiting[call_id], _join_texts(content), call_id
+                    )
             case "system":
                 parts.append(SystemPromptPart(message["content"]))
             case _:
-                parts.append(UserPromptPart(list(_user_content(message))))
+                parts.append(UserPromptPart(list(_content(message, request))))
     close()
     last = found[-1]
     if isinstance(last, ProviderRequest):
@@ -89,24 +98,27 @@ def _response(message: Message, state: Mapping[str, Any] | None, source: str) ->
     return ModelResponse(parts=parts)
 
 
-def _user_content(message: Message) -> Iterator[UserContent]:
+def _content(message: Message, request: ModelRequest) -> Iterator[UserContent]:
     content = message["content"]
     for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
         if block["type"] == "text":
             yield block["text"]
-        elif "data" in block:
-            yield BinaryContent.from_data_uri(f"data:{block['mimeType']};base64,{block['data']}")
-        elif block["url"].startswith("data:"):
-            yield BinaryContent.from_data_uri(block["url"])
-        else:
-            yield ImageUrl(block["url"])
+            continue
+        try:
+            url = images.image_url(block) if request.reads_images else ""
+        except InvalidImage:
+            # Of a session from before images were checked.
+            url = ""
+        if not url:
+            yield IMAGE_LEFT_OUT
+            continue
+        yield BinaryContent.from_data_uri(url) if url.startswith("data:") else ImageUrl(url)
 
 
-def _text(message: Message) -> str:
-    content = message["content"]
-    if isinstance(content, str):
-        return content
-    return "\n".join(block["text"] for block in content if block["type"] == "text")
+def _join_texts(content: Sequence[UserContent]) -> str | Sequence[UserContent]:
+    """The content of a result: a text, unless it has images."""
+    texts = [part for part in content if isinstance(part, str)]
+    return "\n".join(texts) if len(texts) == len(content) else content
 
 
 def blocks_of(parts: Sequence[ModelResponsePart]) -> tuple[list[dict[str, Any]], dict[str, str]]:

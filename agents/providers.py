@@ -36,6 +36,7 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.usage import RequestUsage
 
 from agents import language_models, provider_messages
 from agents.models import LanguageModel
@@ -47,7 +48,9 @@ from agents.models_port import (
     ModelRequest,
     ModelUsage,
 )
+from agents.protocol import compaction
 from agents.protocol.events import DeltaEvent, StopReason
+from foundation.json_text import dumps
 from foundation.outbound.async_transport import GuardedTransport
 
 log = structlog.get_logger(__name__)
@@ -61,6 +64,7 @@ WAITS: Final = (0.5, 2.0)
 # Without one, the clients would look for a key of the server.
 NO_KEY: Final = "none"
 TEST_TOKENS: Final = 100
+INCOMPLETE: Final = "The language model ended its response without a reason; it may be incomplete."
 NO_ANSWER: Final = "The language model gave no usable response."
 REASONS: Final = {
     "stop": StopReason.END_TURN,
@@ -152,7 +156,7 @@ class ProvidedModel:
             model_request_stream(
                 self._model(client),
                 provider_messages.build_history(request, self._source),
-                model_settings=ModelSettings(max_tokens=self.max_output_tokens),
+                model_settings=self._settings(request),
                 model_request_parameters=_parameters(request),
             ) as stream,
         ):
@@ -180,12 +184,35 @@ class ProvidedModel:
         )
         return OpenAIChatModel(self.name, provider=OpenAIProvider(openai_client=openai))
 
+    def _settings(self, request: ModelRequest) -> ModelSettings:
+        settings = ModelSettings(max_tokens=self.max_output_tokens)
+        if request.tools and not request.may_call:
+            # Without the tools, providers refuse a history with calls.
+            settings["tool_choice"] = "none"
+        return settings
+
+    def estimate_usage(self, request: ModelRequest, received: int) -> ModelUsage:
+        schemas = [dumps(tool.input_schema).decode() for tool in request.tools]
+        sent = sum(map(compaction.tokens, request.history)) + sum(
+            map(compaction.count_tokens, [request.instructions, *schemas])
+        )
+        output = received // compaction.CHARACTERS_PER_TOKEN
+        response = ModelResponse(
+            parts=[],
+            usage=RequestUsage(input_tokens=sent, output_tokens=output),
+            model_name=self.name,
+            provider_name=self.provider,
+        )
+        return ModelUsage(sent, output, self._cost(response), is_measured=False)
+
     @property
     def _source(self) -> str:
         return f"{self.provider} {self.base_url} {self.name}"
 
     def _complete(self, response: ModelResponse) -> ModelCompletion:
-        reason = REASONS.get(response.finish_reason or "stop")
+        if response.finish_reason is None:
+            raise ModelFailed(INCOMPLETE)
+        reason = REASONS.get(response.finish_reason)
         if reason is None:
             raise ModelFailed(NO_ANSWER)
         parts = response.parts

@@ -10,11 +10,15 @@ from rest.errors import ApiError
 
 @dataclass(frozen=True, slots=True)
 class AgentReply:
-    """A response in one piece; a `value` of None has no body."""
+    """A response in one piece; a `value` of None has no body.
+
+    `deleted_session` is the session that the request has deleted, whose turn may run.
+    """
 
     status: int
     value: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    deleted_session: str = ""
 
     @property
     def body(self) -> bytes:

@@ -39,6 +39,8 @@ log = structlog.get_logger(__name__)
 
 LEASE: Final = timedelta(seconds=60)
 PAGE: Final = 100
+# Turns that one run of the task ends.
+MAX_ENDED: Final = 500
 ID: Final = re.compile(r"sess_[0-9a-f]{32}")
 # The kind of an entry in the journal.
 TURN_END: Final = "agents.turn_end"
@@ -95,9 +97,11 @@ def find(owner: Owner, session_id: str) -> Session | None:
     return found
 
 
-def page(owner: Owner, after: str) -> tuple[list[str], str]:
-    """Returns a page of the ids of sessions, the oldest first, and the cursor of the next one."""
-    rows = _owned_sessions(owner).filter(pk__gt=after).order_by("pk")
+def page(owner: Owner, after: str, *, is_newest_first: bool = False) -> tuple[list[str], str]:
+    """Returns a page of the ids of sessions, and the cursor of the next one."""
+    rows = _owned_sessions(owner).order_by("-pk" if is_newest_first else "pk")
+    if after:
+        rows = rows.filter(pk__lt=after) if is_newest_first else rows.filter(pk__gt=after)
     found = list(rows.values_list("pk", flat=True)[: PAGE + 1])
     return found[:PAGE], found[PAGE - 1] if len(found) > PAGE else ""
 
@@ -110,6 +114,29 @@ def messages(session_id: str) -> list[Message]:
     """Returns the history of a session, exactly as it was stored."""
     rows = SessionMessage.objects.filter(session=session_id).order_by("position")
     return list(rows.values_list("content", flat=True))
+
+
+def page_of_messages(
+    session_id: str, before: int | None, limit: int | None
+) -> tuple[list[Message], int | None]:
+    """Returns the newest messages, at most so many, and the position to read older ones before."""
+    rows = SessionMessage.objects.filter(session=session_id).order_by("-position")
+    if before is not None:
+        rows = rows.filter(position__lt=before)
+    found = list(rows.values_list("position", "content")[: limit and limit + 1])
+    page = found[:limit]
+    cursor = page[-1][0] if len(found) > len(page) else None
+    return [content for _position, content in reversed(page)], cursor
+
+
+def waiting_calls(session_id: str) -> list[ToolCall]:
+    """Returns the calls of a session that have no result yet."""
+    rows = SessionMessage.objects.filter(session=session_id).order_by("-position")
+    last = rows.filter(content__role="assistant").values_list("position", flat=True).first()
+    if last is None:
+        return []
+    tail = rows.filter(position__gte=last).values_list("content", flat=True)
+    return pending(list(reversed(tail)))
 
 
 def read_history(
@@ -253,7 +280,7 @@ def begin(
         raise AlreadySent(before, is_same=before.request_digest == sent.digest)
     if session.turn_id is not None:
         raise Busy
-    resolved = resolve(session, pending(messages(session_id)))
+    resolved = resolve(session, waiting_calls(session_id))
     if turn.tools is not None:
         session.tools = stored_tools(turn.tools)
     if turn.client_tools is not None:
@@ -307,17 +334,20 @@ def _append(session_id: str, turn_id: UUID, messages: Sequence[Message], state: 
     )
 
 
-def renew(session_id: str, turn_id: UUID) -> None:
-    """Keeps the session for the turn."""
+def renew(session_id: str, turn_id: UUID) -> bool:
+    """Keeps the session for the turn; False if the turn has lost it."""
     held = Session.objects.filter(pk=session_id, turn_id=turn_id)
-    held.update(leased_until=timezone.now() + LEASE)
+    return bool(held.update(leased_until=timezone.now() + LEASE))
 
 
 @transaction.atomic
-def record_answer(session_id: str, turn_id: UUID, answer: ModelCompletion) -> None:
-    """Stores a message of the model. Raises LeaseLost."""
+def record_answer(
+    session_id: str, turn_id: UUID, answer: ModelCompletion, usage: ModelUsage
+) -> None:
+    """Stores a message of the model, and what its turn has used so far. Raises LeaseLost."""
     _require_lease(session_id, turn_id)
     _append(session_id, turn_id, [answer.message], answer.state)
+    turns.store_usage(turn_id, usage)
 
 
 @transaction.atomic
@@ -327,7 +357,13 @@ def record_result(session_id: str, turn_id: UUID, message: Message) -> None:
     _append(session_id, turn_id, [message])
 
 
-def end_turn(session_id: str, turn_id: UUID, stop: TurnStopEvent, usage: ModelUsage) -> None:
+def end_turn(
+    session_id: str,
+    turn_id: UUID,
+    stop: TurnStopEvent,
+    usage: ModelUsage,
+    partial: Message | None = None,
+) -> None:
     """Ends the turn and its lease, now or once the database is back (`foundation/journal.py`)."""
     entry = {
         "session": session_id,
@@ -335,6 +371,7 @@ def end_turn(session_id: str, turn_id: UUID, stop: TurnStopEvent, usage: ModelUs
         "reason": stop.reason,
         "error": stop.error,
         "usage": asdict(usage),
+        "partial": partial,
     }
     journal.store(TURN_END, entry)
 
@@ -351,7 +388,11 @@ def write_turn_end(entry: journal.Entry) -> None:
     session = rows.select_for_update().first()
     if session is not None and stop.reason is StopReason.ERROR:
         _append_unknown(session)
-    turns.end(turn_id, stop, ModelUsage(**entry["usage"]))
+    # An entry of an earlier version has no partial message.
+    if session is not None and entry.get("partial"):
+        _append(session.pk, turn_id, [entry["partial"]])
+    turns.store_usage(turn_id, ModelUsage(**entry["usage"]))
+    turns.end(turn_id, stop)
     if session is not None:
         _release(session)
 
@@ -367,8 +408,18 @@ def _end_abandoned(session_id: str) -> None:
     if session is None or session.turn_id is None or not _is_abandoned(session):
         return
     _append_unknown(session)
+    turns.mark_unmeasured(session.turn_id)
     turns.end(session.turn_id, TurnStopEvent(StopReason.ERROR, INTERRUPTED))
     _release(session)
+
+
+def end_abandoned_turns() -> int:
+    """Ends the turns of processes that have died, and returns how many."""
+    expired = Session.objects.filter(leased_until__lte=timezone.now()).order_by("leased_until")
+    keys = list(expired.values_list("pk", flat=True)[:MAX_ENDED])
+    for key in keys:
+        _end_abandoned(key)
+    return len(keys)
 
 
 def _append_unknown(session: Session) -> None:
@@ -376,7 +427,7 @@ def _append_unknown(session: Session) -> None:
     turn = session.turns.filter(pk=session.turn_id).first() if session.turn_id else None
     granted = set(turn.granted) if turn is not None else set()
     trusted = {one["name"] for one in session.tools if one["trust"]}
-    waiting = pending(messages(session.pk))
+    waiting = waiting_calls(session.pk)
     # These run with their approval only.
     requested_calls = find_approval_requests(session, waiting)
     interrupted = [

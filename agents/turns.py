@@ -22,7 +22,6 @@ from audit.record import Actor, Execution
 from oauth import server_keys
 
 METHOD: Final = "session/turn"
-UNMEASURED: Final = ModelUsage(is_measured=False)
 
 
 class BudgetUsed(Exception):
@@ -45,18 +44,24 @@ def require_budget(budget: Decimal | None, **turns: Any) -> None:
         raise BudgetUsed(int((today + timedelta(days=1) - now).total_seconds()) + 1)
 
 
-def end(turn_id: UUID, stop: TurnStopEvent, usage: ModelUsage = UNMEASURED) -> None:
-    """Stores the end of a turn, and records it in the audit log.
-
-    A turn ends once. If its process was thought dead and is not, what it has used is added.
-    """
-    rows = SessionTurn.objects.filter(pk=turn_id)
-    rows.update(
+def store_usage(turn_id: UUID, usage: ModelUsage) -> None:
+    """Stores what a turn has used so far, also of one that has ended or lost its session."""
+    SessionTurn.objects.filter(pk=turn_id).update(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cost_micros=usage.cost_micros,
         is_measured=usage.is_measured,
     )
+
+
+def mark_unmeasured(turn_id: UUID) -> None:
+    """Marks a turn that may have used more than is stored."""
+    SessionTurn.objects.filter(pk=turn_id).update(is_measured=False)
+
+
+def end(turn_id: UUID, stop: TurnStopEvent) -> None:
+    """Stores the end of a turn, and records it in the audit log. A turn ends once."""
+    rows = SessionTurn.objects.filter(pk=turn_id)
     ended_at = timezone.now()
     if not rows.filter(ended_at__isnull=True).update(
         ended_at=ended_at, stop_reason=stop.reason, error=stop.error[:500]
@@ -71,7 +76,7 @@ def end(turn_id: UUID, stop: TurnStopEvent, usage: ModelUsage = UNMEASURED) -> N
         started_at=turn.started_at,
         duration_us=(ended_at - turn.started_at) // timedelta(microseconds=1),
         outcome=_outcome(stop),
-        detail=_detail(turn, stop, usage),
+        detail=_detail(turn, stop),
     )
     record.insert_call(_actor(turn), execution)
 
@@ -94,12 +99,12 @@ def _outcome(stop: TurnStopEvent) -> Outcome:
     return Outcome.INTERRUPTED if stop.error == INTERRUPTED else Outcome.TOOL_ERROR
 
 
-def _detail(turn: SessionTurn, stop: TurnStopEvent, usage: ModelUsage) -> str:
+def _detail(turn: SessionTurn, stop: TurnStopEvent) -> str:
     parts = (
         f"session {turn.session_id}; turn {turn.pk}" if turn.session_id else f"turn {turn.pk}",
         f"model {turn.model}",
-        f"{usage.input_tokens} input tokens, {usage.output_tokens} output tokens",
-        f"{usage.cost_micros / MICROS:.4f} USD",
+        f"{turn.input_tokens} input tokens, {turn.output_tokens} output tokens",
+        f"{turn.cost_micros / MICROS:.4f} USD",
         stop.reason,
         stop.error,
     )

@@ -175,9 +175,15 @@ def why_not_approved(row: ApprovalRequest, user: User) -> str:
     """Returns why somebody who decides a request may not approve it, empty if they may."""
     if not deciders.may_approve(user, row):
         return deciders.explain_own(row, user)
+    return find_problem(row)
+
+
+def find_problem(row: ApprovalRequest) -> str:
+    """Returns why a request cannot be approved by anybody now, empty if it can."""
     if masked_arguments.mask_request(row).unreadable:
         return UnreadableRequest.message
-    return find_rules(row).find_obstacle(row)
+    rules = find_rules(row)
+    return rules.find_refusal(row) or rules.find_obstacle(row)
 
 
 def _open(row: ApprovalRequest) -> Q:

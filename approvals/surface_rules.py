@@ -63,7 +63,7 @@ def find_schema_of_tool(request: ApprovalRequest) -> Mapping[str, Any] | None:
 ADMIN_DECIDERS: Final = AdminDeciders()
 
 
-def _find_no_obstacle(_request: ApprovalRequest) -> str:
+def _find_nothing(_request: ApprovalRequest) -> str:
     return ""
 
 
@@ -78,6 +78,8 @@ class SurfaceRules:
     `find_schema` returns what names the secret arguments of a request, None if its tool is gone.
     `find_obstacle` returns what somebody else has to do before a request can be executed, such as
     to enter a credential, empty for nothing; the request waits until then.
+    `find_refusal` returns why the call of a request would be refused if it was approved now, empty
+    if it would not; pages offer no approval then.
     `page_url` returns the path of the page on which a request is decided.
     `deliver` tells the requester of a request that has ended, if it can, as over an open WebSocket
     (`approvals.delivery`). It runs in the background worker too, so that it has to reach the
@@ -86,7 +88,8 @@ class SurfaceRules:
 
     deciders: Deciders = ADMIN_DECIDERS
     find_schema: Callable[[ApprovalRequest], Mapping[str, Any] | None] = find_schema_of_tool
-    find_obstacle: Callable[[ApprovalRequest], str] = _find_no_obstacle
+    find_obstacle: Callable[[ApprovalRequest], str] = _find_nothing
+    find_refusal: Callable[[ApprovalRequest], str] = _find_nothing
     page_url: Callable[[ApprovalRequest], str] = admin_urls.row_url
     deliver: Callable[[ApprovalRequest], None] = _deliver_nothing
 

@@ -19,10 +19,11 @@ from workspace.administration import row_names
 ORGANIZATION: Final = "organization"
 SUBJECT: Final = "subject"
 TOPIC: Final = "topic"
+GROUP_CHANGED: Final = "approver_group_changed"
 # What people look for together: the kinds of events, by the value in the address.
 TOPICS: Final[Mapping[str, tuple[Any, tuple[str, ...]]]] = {
-    "projects": (_("Projects and policies"), event_names.PROJECT_KINDS),
-    "policies": (_("Policies"), ("policy_changed",)),
+    "projects": (_("Projects and policies"), (*event_names.PROJECT_KINDS, GROUP_CHANGED)),
+    "policies": (_("Policies"), ("policy_changed", GROUP_CHANGED)),
     "members": (_("Members"), event_names.MEMBER_KINDS),
     "sign-in": (_("Sign-in methods"), event_names.SIGN_IN_KINDS),
     "switches": (_("Switches"), event_names.SWITCH_KINDS),

@@ -32,16 +32,20 @@ from django.http import (
     HttpResponseRedirect,
     UnreadablePostError,
 )
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from audit import record
 from console import form_filling
 from console.form_filling import Attributes, FormNotice, SentForm
+from foundation import limits
 from foundation.db.storable import has_unstorable_text
+from foundation.limits import Bucket, Limit
 from foundation.links import SITE_PATH
 from workspace.models import User
 
@@ -53,6 +57,11 @@ SALT: Final = "halo.kept_forms"
 SESSION_KEY: Final = "kept_forms"
 MAX_KEPT: Final = 3
 SECONDS: Final = 3_600
+# In KiB an hour, over all browsers: each may be sent without one, and makes a session then.
+KEPT_OF_ACCOUNT: Final = Limit(10_000, SECONDS)
+KEPT_OF_ORGANIZATION: Final = Limit(50_000, SECONDS)
+# What a form costs besides its text, so that small ones are limited too.
+FORM_KIB: Final = 20
 # Fields of a form that are about one sending of it.
 OF_ONE_SENDING: Final = frozenset({OPENED_BY, "csrfmiddlewaretoken", CONFIRMED})
 # Not kept wherever they are, and those of single views. A test compares them with the pages.
@@ -103,6 +112,7 @@ def keep(request: HttpRequest) -> HttpResponse | None:
     """Keeps the form of a request that was not accepted; returns the way to its page.
 
     Returns None for forms that are not kept: of another site, of another account, or of secrets.
+    Where too much was kept for the account or its organization, returns a page that says so.
     """
     view = _view_of(request)
     owner = _find_owner(request)
@@ -129,12 +139,48 @@ def keep(request: HttpRequest) -> HttpResponse | None:
         was_signed_out=not is_signed_in,
         at=time.time(),
     )
+    if not _has_room(kept):
+        return _say_not_kept(request, page)
     others = [one for one in _read(request) if one.action != kept.action and one.user_id == owner]
     _write(request, [*others, kept][-MAX_KEPT:])
     if is_signed_in:
         return WayBack(page)
     request.session.set_expiry(SECONDS)
     return WayBack(_sign_in_address(page))
+
+
+def _has_room(kept: KeptForm) -> bool:
+    """Charges a form to its account and the organizations of it; returns whether it may be kept."""
+    texts = [
+        *kept.files,
+        *(text for name, values in kept.fields.items() for text in (name, *values)),
+    ]
+    cost = FORM_KIB + sum(len(text.encode()) for text in texts) // 1024
+    owner = User.objects.filter(pk=kept.user_id).first()
+    buckets = [
+        Bucket(f"kept_forms:{kept.user_id}", KEPT_OF_ACCOUNT, cost),
+        *(
+            Bucket(f"kept_forms_of:{organization}", KEPT_OF_ORGANIZATION, cost)
+            for organization in (owner.active_roles if owner else ())
+        ),
+    ]
+    return limits.charge_or_share(buckets, record.limits_unavailable) is None
+
+
+def _say_not_kept(request: HttpRequest, page: str) -> HttpResponse:
+    """Returns the page of a form that is not kept: what was entered is in the browser alone."""
+    words = _(
+        "You were signed out before this form was sent, or signed in again. What you entered could "
+        "not be kept, because much was kept for your account or your organization in the last "
+        "hour. Go back in your browser and copy what you entered, then sign in."
+    )
+    context = {
+        "heading": _("What you entered could not be kept"),
+        "words": words,
+        "page": page,
+        "continue_label": _("Open the page again"),
+    }
+    return render(request, "403_csrf.html", context, status=HTTPStatus.FORBIDDEN)
 
 
 def has_kept(request: HttpRequest) -> bool:

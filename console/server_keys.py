@@ -1,9 +1,9 @@
 """The pages of keys: an organization's admins create, list and revoke them, for each API."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django import forms
@@ -22,7 +22,9 @@ from console.organization_choice import OrganizationField
 from oauth import addresses, expiry, server_keys
 from oauth.endpoints import replies
 from oauth.principal import KeyKind
+from people import key_limits
 from people.mcp import budget
+from people.models import OrgUnit, ReferenceItem
 from workspace.administration.access import organizations_administered
 from workspace.models import Organization, User
 
@@ -112,6 +114,8 @@ class DataUseReport:
     hours: list[tuple[str, budget.Hour]]
 
 
+# A select that must have a value has no empty one.
+EVERYBODY: Final = "everybody"
 RECORDS: Final = {
     KeyKind.LIVE: gettext_lazy("Live records"),
     KeyKind.TEST: gettext_lazy("Sandbox, with made-up people"),
@@ -125,6 +129,7 @@ class NewKeyForm(forms.Form):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=100)
     kind = forms.ChoiceField(label=gettext_lazy("Records"))
     scopes = forms.MultipleChoiceField(label=gettext_lazy("Permissions"))
+    record_limit = forms.ChoiceField(label=gettext_lazy("People"), required=False)
     days = forms.TypedChoiceField(
         label=gettext_lazy("Expiry"), choices=list(expiry.LIFETIMES.items()), coerce=int
     )
@@ -137,9 +142,42 @@ class NewKeyForm(forms.Form):
             del self.fields["kind"]
         else:
             self.fields["kind"].choices = [(kind, RECORDS[kind]) for kind in page.kinds]  # type: ignore[attr-defined]  # a ChoiceField
+        if page is HR:
+            limits = [choice for one in organizations for choice in _list_limits(one)]
+            choices = [(EVERYBODY, gettext_lazy("Everybody")), *limits]
+            self.fields["record_limit"].choices = choices  # type: ignore[attr-defined]  # a ChoiceField
+        else:
+            del self.fields["record_limit"]
         self.fields["scopes"].choices = list(server_keys.SCOPES[page.kinds[0]].items())  # type: ignore[attr-defined]  # a MultipleChoiceField
         organization_choice.offer(self, [one.pk for one in organizations])
         self.initial = {"scopes": list(page.chosen), "days": 365, "kind": page.kinds[0]}
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        limit = given.get("record_limit")
+        if limit == EVERYBODY:
+            limit = given["record_limit"] = ""
+        if limit and given.get("kind") == KeyKind.TEST:
+            self.add_error("record_limit", _("The sandbox has other people: choose everybody."))
+        organization = given.get("organization")
+        if limit and organization and key_limits.find_row(limit, organization.pk) is None:
+            self.add_error("record_limit", _("This belongs to another organization."))
+        return given
+
+
+def _list_limits(organization: Organization) -> list[tuple[str, str]]:
+    """The units and work places that a key can be limited to."""
+    return [
+        (key_limits.to_text(one), _describe_people(one, organization.name))
+        for one in key_limits.list_choices(organization)
+    ]
+
+
+def _describe_people(row: OrgUnit | ReferenceItem, organization: str) -> str:
+    """Which people: a department, a legal entity and a work place may have one name."""
+    kind = row.get_type_display() if isinstance(row, OrgUnit) else _("Work place")
+    named = {"name": row, "kind": kind, "organization": organization}
+    return _("Only people of %(name)s (%(kind)s, %(organization)s)") % named
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -180,11 +218,26 @@ def revoke(request: HttpRequest, user: User, *, page: KeysPage, key_id: UUID) ->
 
 def _list(request: HttpRequest, user: User, page: KeysPage, form: NewKeyForm) -> HttpResponse:
     rows = server_keys.list_by_organization(organizations_administered(user), page.kinds)
-    context = {"form": form, "keys": server_keys.list_with_status(rows[:MAX_LISTED]), "page": page}
+    keys = server_keys.list_with_status(rows[:MAX_LISTED])
+    context: dict[str, Any] = {
+        "form": form,
+        "keys": [replace(one, limit=_describe_limit(one)) for one in keys],
+        "page": page,
+    }
     if page is HR:
         context["uses"] = [_use(one) for one in _organizations(user)]
     status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
     return render(request, "console/server_keys.html", context, status=status)
+
+
+def _describe_limit(key: server_keys.ListedKey) -> str:
+    row = key.row
+    if not row.record_limit:
+        return ""
+    named = key_limits.find_row(row.record_limit, row.organization_id)
+    if named is None:
+        return _("No people: what the key is limited to was deleted.")
+    return _describe_people(named, row.organization.name)
 
 
 def _use(organization: Organization) -> DataUseReport:

@@ -122,8 +122,13 @@ def _lock_conversation(organization_id: UUID, sent: Transcript) -> tuple[Convers
     """Returns the conversation, and whether it is new."""
     # Of two concurrent first parts, one adds the row and the other one finds it.
     new = Conversation(organization_id=organization_id, session_id=sent.session_id)
-    rows = access.conversations(Access(organization_id)).filter(session_id=sent.session_id)
-    if not rows.exists():
+    own = Access(organization_id)
+    rows = access.conversations(own).filter(session_id=sent.session_id)
+    known = rows.values_list("customer").first()
+    if sent.customer is None and known is not None and known[0]:
+        # As everywhere, the customer first.
+        list(access.customers(own).filter(pk=known[0]).select_for_update().values_list("pk"))
+    if known is None:
         Conversation.objects.bulk_create([new], ignore_conflicts=True)
     conversation = rows.select_for_update().get()
     return conversation, conversation.pk == new.pk

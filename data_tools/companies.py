@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from django.db.models import Case, Count, F, Max, Q, TextField, Value, When
 
+from customers.kpis import counts
 from customers.lifecycles import CURRENT_CUSTOMER
 from data_tools.query import (
     ALL_TIME,
@@ -116,7 +117,7 @@ class CompanyFilters:
     lifecycle: CompanyLifecycle = "current"
     industry: Name | None = None
     plan: Name | None = None
-    renewal_status: RenewalStatus | Literal["any"] | None = None
+    renewal_status: tuple[RenewalStatus | Literal["any"], ...] | None = None
     min_health: Score | None = None
     max_health: Score | None = None
     min_mrr: Amount | None = None
@@ -156,7 +157,7 @@ def data_search_companies(
     filters.add_words(query, ("name_key__contains", "domain__contains"))
     filters.add_ignoring_case("industry", chosen_by.industry)
     filters.add_ignoring_case("plan", chosen_by.plan)
-    filters.add_equal("renewal_status", chosen_by.renewal_status, unless="any")
+    filters.add_choices("renewal_status", chosen_by.renewal_status)
     filters.add_range("health", "health_score", chosen_by.min_health, chosen_by.max_health)
     filters.add_range("mrr", "mrr", chosen_by.min_mrr, chosen_by.max_mrr)
     wanted = lifecycle.choose(call, chosen_by.lifecycle, renewal_status=chosen_by.renewal_status)
@@ -233,7 +234,7 @@ def _profile(call: DataToolCall, company: Company) -> Item:
 def _activity(call: DataToolCall, company: Company) -> Item:
     """What the people of one company did, in figures; the latest time of each kind."""
     people = access.customers(call.access).filter(company=company)
-    tickets = access.tickets(call.access).filter(company=company)
+    tickets = counts.tickets(call.access).filter(company=company)
     conversations = access.conversations(call.access).filter(company=company)
     of_people = people.aggregate(
         many=Count("pk", CURRENT_CUSTOMER),

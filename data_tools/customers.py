@@ -10,6 +10,7 @@ from django.db.models import Count, Max, Q, QuerySet
 from customers import words
 from customers.identification import aliases
 from customers.identification.traits import CUSTOMER
+from customers.kpis import counts
 from data_tools.query import (
     ALL_TIME,
     PAGE,
@@ -107,7 +108,7 @@ class UserFilters:
     plan: Name | None = None
     role: Name | None = None
     trait: TraitText | None = None
-    renewal_status: RenewalStatus | Literal["any"] | None = None
+    renewal_status: tuple[RenewalStatus | Literal["any"], ...] | None = None
 
 
 CURRENT_USERS: Final = UserFilters()
@@ -226,7 +227,7 @@ def _add_filters(
     filters.add_row("company", who.find_row(call, who.COMPANIES, chosen_by.company))
     filters.add_ignoring_case("plan", chosen_by.plan)
     filters.add_ignoring_case("role", chosen_by.role)
-    filters.add_equal("renewal_status", chosen_by.renewal_status, unless="any")
+    filters.add_choices("renewal_status", chosen_by.renewal_status)
     return traits.add_trait(
         filters,
         call,
@@ -303,7 +304,7 @@ def _profile(call: DataToolCall, customer: Customer) -> Item:
 
 def _activity(call: DataToolCall, customer: Customer) -> Item:
     """What one customer did, in figures; the latest time of each kind."""
-    tickets = access.tickets(call.access).filter(customer=customer)
+    tickets = counts.tickets(call.access).filter(customer=customer)
     conversations = access.conversations(call.access).filter(customer=customer)
     events = access.events(call.access).filter(customer=customer)
     last_event = events.order_by("-at").values_list("at", flat=True).first()

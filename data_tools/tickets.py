@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from django.db.models import Q, QuerySet
@@ -82,9 +84,9 @@ class TicketFilters:
     """What tickets are chosen by, besides words and time."""
 
     status: Annotated[
-        StatusFilter,
+        tuple[StatusFilter, ...],
         Keywords(description="any: all but spam; unresolved: open, priority, in_progress, snoozed"),
-    ] = "any"
+    ] = ("any",)
     priority: TicketPriority | Literal["any"] | None = None
     last_author: Annotated[
         Literal["any", "customer", "us"] | None,
@@ -225,7 +227,7 @@ def _find(call: DataToolCall, named: str) -> Ticket | None:
 def _add_filters(
     filters: Filters, call: DataToolCall, chosen_by: TicketFilters, user: Customer | None
 ) -> None:
-    filters.add("status", _status_condition(chosen_by.status))
+    filters.add("status", reduce(or_, map(_status_condition, chosen_by.status)))
     filters.add_equal("priority", chosen_by.priority, unless="any")
     if chosen_by.first_response in FIRST_RESPONSES:
         filters.add("first_response", FIRST_RESPONSES[chosen_by.first_response])

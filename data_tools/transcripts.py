@@ -80,8 +80,8 @@ class ConversationFilters:
     company: CompanyName | None = None
     agent: AgentName | None = None
     mode: Mode | Literal["any"] | None = None
-    outcome: ConversationOutcome | Literal["any"] | None = None
-    mood: Mood | Literal["any"] | None = None
+    outcome: tuple[ConversationOutcome | Literal["any"], ...] | None = None
+    mood: tuple[Mood | Literal["any"], ...] | None = None
 
 
 EVERY_CONVERSATION: Final = ConversationFilters()
@@ -196,8 +196,8 @@ def _make_filters(call: DataToolCall, chosen_by: ConversationFilters) -> Filters
     filters.add_row("company", who.find_row(call, who.COMPANIES, chosen_by.company))
     filters.add_row("agent", who.find_row(call, who.AGENTS, chosen_by.agent))
     filters.add_equal("mode", chosen_by.mode, unless="any")
-    filters.add_equal("outcome", chosen_by.outcome, unless="any")
-    filters.add_equal("mood", chosen_by.mood, unless="any")
+    filters.add_choices("outcome", chosen_by.outcome)
+    filters.add_choices("mood", chosen_by.mood)
     return filters
 
 

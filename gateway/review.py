@@ -59,8 +59,7 @@ CHANGED: Final = Decision(
     allowed=False,
     reason="document_changed",
     layer="policy",
-    message="The OpenAPI document of the project changed after the request was made. The call "
-    "has to be requested again.",
+    message=details.DOCUMENT_CHANGED,
 )
 
 

@@ -164,7 +164,7 @@ def tool_of(row: ProjectTool, *, version: int, owner: str = "") -> Tool:
         version=version,
         is_read=row.is_read,
         operation=operation,
-        refusal=_refusal(row, operation),
+        refusal=find_unavailability(row, operation),
     )
     return Tool(
         name=row.name,
@@ -185,7 +185,8 @@ def tool_of(row: ProjectTool, *, version: int, owner: str = "") -> Tool:
     )
 
 
-def _refusal(row: ProjectTool, operation: OpenApiOperation) -> Unavailability | None:
+def find_unavailability(row: ProjectTool, operation: OpenApiOperation) -> Unavailability | None:
+    """Returns why a stored operation waits for an admin; None if it does not."""
     if row.needs_review:
         return NEEDS_REVIEW
     project = row.project

@@ -57,6 +57,7 @@ def bind() -> None:
             deciders=Approvers(),
             find_schema=details.schema_of,
             find_obstacle=details.find_obstacle,
+            find_refusal=details.find_refusal,
             page_url=statuses.path,
             deliver=decision_push.deliver,
         ),

@@ -33,6 +33,9 @@ SCHEDULE: Final[Mapping[str, ScheduleEntry]] = {
     "remove-obsolete-scopes": ScheduleEntry(
         "oauth.remove_obsolete_scopes", crontab(hour="3", minute="20")
     ),
+    "check-connections": ScheduleEntry(
+        "tools_registry.check_connections", crontab(hour="5", minute="10")
+    ),
     "prune-asking": ScheduleEntry("tools_registry.prune_asking", crontab(hour="3", minute="40")),
     # Those whose message was lost, and those that found no thread.
     "execute-approved-requests": ScheduleEntry(
@@ -40,6 +43,7 @@ SCHEDULE: Final[Mapping[str, ScheduleEntry]] = {
     ),
     "follow-approved-requests": ScheduleEntry("approvals.follow", every(timedelta(minutes=15))),
     "settle-approval-requests": ScheduleEntry("approvals.settle", every(timedelta(minutes=1))),
+    "end-abandoned-turns": ScheduleEntry("agents.end_abandoned", every(timedelta(minutes=1))),
     "mail-waiting-approvers": ScheduleEntry("gateway.mail_waiting", every(timedelta(minutes=1))),
     "send-mails": ScheduleEntry("workspace.send_mails", every(timedelta(seconds=20))),
     "forget-replies": ScheduleEntry("oauth.forget_replies", every(timedelta(minutes=5))),

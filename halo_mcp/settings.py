@@ -413,5 +413,7 @@ CELERY_TASK_ACKS_LATE = True
 # A message for each thread: what waits is left to other workers.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# Celery would log each line that is printed as a warning: mails without a mail server are printed.
+CELERY_WORKER_REDIRECT_STDOUTS = False
 
 LOGGING = logs.configuration(level=env.text("HALO_LOG_LEVEL", "INFO").upper())

@@ -130,6 +130,7 @@ def upsert_company(caller: SdkCaller, sent: Sent) -> Sent:
     return _make_report(result, id=company.pk)
 
 
+@transaction.atomic
 def create_ticket(caller: SdkCaller, sent: Sent) -> Sent:
     named = identities.user_id(caller, sent.get("user_id", ""))
     address = sent.get("email", "")

@@ -1,6 +1,6 @@
-"""HubSpot: deals, contacts, follow-up tasks and notes, with the token of a private app.
+"""HubSpot: deals, contacts, follow-up tasks and notes, with a service key or a private app's token.
 
-Contract: HubSpot's published OpenAPI files of crm/v3 (objects, owners, pipelines), and
+Contract: HubSpot's published OpenAPI files of crm/v3 (objects, owners, pipelines, properties), and
 of account-info/v3.
 """
 
@@ -20,12 +20,13 @@ from tools_registry.api import (
     IntegrationFailure,
     Json,
     Keywords,
+    NotDone,
     NotFound,
+    PermissionRefused,
     Setting,
     ToolContext,
     ToolFailure,
     Toolset,
-    Unauthorized,
     ValidationFailure,
     Vendor,
     VendorAccount,
@@ -33,6 +34,8 @@ from tools_registry.api import (
     VendorResponse,
     add_sentence,
     error_sentence,
+    find_log_id,
+    judge_forbidden,
     judge_status,
 )
 from tools_registry.api.readable import one_line
@@ -44,7 +47,10 @@ TASKS: Final = "/crm/v3/objects/tasks"
 OWNERS: Final = "/crm/v3/owners"
 ACCOUNT: Final = "/account-info/v3/details"
 PIPELINES: Final = "/crm/v3/pipelines/deals"
+PROPERTIES: Final = "/crm/v3/properties/contacts/batch/read"
 
+# A check reads one of each, to see whether the credential may.
+READS: Final = {CONTACTS: "crm.objects.contacts.read", OWNERS: "crm.objects.owners.read"}
 # HubSpot's own types, from a new record to what it is about (HubSpot, Associations v4, "HubSpot
 # defined association types").
 DEFINED: Final = {"associationCategory": "HUBSPOT_DEFINED"}
@@ -66,18 +72,44 @@ def judge(answer: VendorResponse) -> ToolFailure | None:
     """The failure of an answer by its status, or None (HubSpot, Error handling)."""
     match answer.status:
         case HTTPStatus.BAD_REQUEST | HTTPStatus.CONFLICT | HTTPStatus.UNPROCESSABLE_ENTITY:
-            message = _object(answer.value).get("message")
-            words = one_line(message, MAX_TEXT, otherwise="") or "no reason is given"
+            names = _find_in_context(answer.value, "propertyName", "properties")
+            said = _object(answer.value).get("message") or "no reason is given"
+            # The names first: what HubSpot says may be too long to be shown whole.
+            words = one_line(": ".join(filter(None, [", ".join(names), str(said)])), MAX_TEXT)
             message = f"HubSpot refused the values: {words}"
-            return ValidationFailure(message, field="arguments", reason=words)
+            return ValidationFailure(message, field=[*names, "arguments"][0], reason=words)
         case HTTPStatus.FORBIDDEN:
-            return Unauthorized("HubSpot refused: the private app lacks a scope that this needs.")
+            return judge_forbidden(answer, _explain_forbidden(answer.value))
         case HTTPStatus.NOT_FOUND:
             return NotFound(add_sentence(NO_RECORD, error_sentence(answer.value)))
         case HTTPStatus.TOO_MANY_REQUESTS:
-            message = "The HubSpot rate limit was reached. Try again later."
+            message = "The HubSpot rate limit was reached."
             return IntegrationFailure(message, upstream_status=answer.status)
     return judge_status(answer)
+
+
+def _find_in_context(value: Json, *names: str) -> list[str]:
+    """What an error of HubSpot has under these names in its contexts (HubSpot, Error handling)."""
+    errors = _object(value).get("errors")
+    parts = [value, *(errors if isinstance(errors, list) else [])]
+    contexts = [_object(_object(part).get("context")) for part in parts]
+    lists = [context.get(name) for context in contexts for name in names]
+    found = [one for some in lists if isinstance(some, list) for one in some]
+    return list(dict.fromkeys(one_line(one, MAX_NAME) for one in found if isinstance(one, str)))
+
+
+def _explain_forbidden(value: Json) -> str:
+    scopes = _find_in_context(value, "requiredGranularScopes", "requiredScopes")
+    if scopes:
+        return f"HubSpot refused: the key needs one of these scopes: {', '.join(scopes)}."
+    if _object(value).get("category") == "MISSING_SCOPES":
+        return "HubSpot refused: the key lacks a scope that this needs."
+    return add_sentence("HubSpot refused: the key may not do this", error_sentence(value))
+
+
+def log_id(answer: VendorResponse) -> str:
+    """HubSpot's id of the request (HubSpot, Error handling, correlationId)."""
+    return str(_object(answer.value).get("correlationId") or find_log_id(answer))
 
 
 def waits(answer: VendorResponse) -> float | None:
@@ -100,17 +132,64 @@ def waits(answer: VendorResponse) -> float | None:
 
 
 def check(vendor: Vendor) -> VendorAccount:
-    """Name the account, its type and its deal pipelines."""
+    """Name the account, its type and its deal pipelines, and what calls would miss there.
+
+    Scopes to write are not checked: HubSpot tells them only as it refuses a change.
+    """
     answer = vendor.send("GET", ACCOUNT)
     match answer.value:
         case {"portalId": int(portal), "accountType": str(kind)} if portal:
             account = f"{portal:d}"
         case _:
             raise _unreadable(answer)
-    pipelines = _results(vendor.send("GET", PIPELINES))
-    labels = one_line(", ".join(str(_object(one).get("label")) for one in pipelines), MAX_TEXT)
-    said = f"HubSpot account {account} ({one_line(kind)}) with the deal pipelines: {labels}"
-    return VendorAccount(said, account)
+    said, missing = f"HubSpot account {account} ({one_line(kind)})", []
+    try:
+        pipelines = _results(vendor.send("GET", PIPELINES))
+        labels = ", ".join(str(_object(one).get("label")) for one in pipelines)
+        said = f"{said} with the deal pipelines: {one_line(labels, MAX_TEXT)}"
+        if not pipelines:
+            missing.append("The account has no deal pipeline.")
+    except PermissionRefused:
+        missing.append(_lacks("crm.objects.deals.read"))
+    for path, scope in READS.items():
+        try:
+            vendor.send("GET", path, query={"limit": "1"})
+        except PermissionRefused:
+            missing.append(_lacks(scope))
+    return VendorAccount(said, account, tuple(missing), _find_wrong_properties(vendor))
+
+
+def _lacks(scope: str) -> str:
+    return f"The credential lacks the scope {scope}."
+
+
+def _find_wrong_properties(vendor: Vendor) -> tuple[str, ...]:
+    """What is wrong with the properties of the setting, in sentences."""
+    names = _allowed_properties(vendor)
+    if not names:
+        return ()
+    inputs = [{"name": name} for name in names]
+    asked = {"archived": False, "dataSensitivity": "non_sensitive", "inputs": inputs}
+    try:
+        answer = vendor.send("POST", PROPERTIES, json=asked, is_read=True)
+    except PermissionRefused:
+        return ()  # a scope for contacts is missing, which is said elsewhere
+    except NotFound:
+        return ("HubSpot has none of the contact properties of the settings.",)
+    found = {one["name"]: one for one in _results(answer)}
+    fixed = [name for name in names if _is_fixed(found.get(name))]
+    return (
+        *(f"HubSpot has no contact property {name}." for name in names if name not in found),
+        *(f"The contact property {name} cannot be changed." for name in fixed),
+    )
+
+
+def _allowed_properties(vendor: Vendor) -> list[str]:
+    return vendor.settings.get("contact_properties", "").replace(",", " ").split()
+
+
+def _is_fixed(property_: Json) -> bool:
+    return _object(_object(property_).get("modificationMetadata")).get("readOnlyValue") is True
 
 
 TOOLSET = Toolset(
@@ -118,9 +197,11 @@ TOOLSET = Toolset(
     title="HubSpot",
     connection=VendorConnection(
         base_url="https://api.hubapi.com",
-        credential="Private app token",
-        credential_help="HubSpot: Settings, Integrations, Private Apps. It needs the scopes "
-        "crm.objects.contacts and .deals, read and write, and crm.objects.owners.read.",
+        credential="Service key, or token of a private app",
+        credential_help="HubSpot: Development, Keys, Service keys. It needs the scopes "
+        "crm.objects.contacts and .deals, read and write, and crm.objects.owners.read. Tokens of "
+        "existing private apps work too; new private apps can no longer be created.",
+        help_date=dt.date(2026, 11, 29),
         check=check,
         settings=(
             Setting(
@@ -133,6 +214,7 @@ TOOLSET = Toolset(
         ),
         judge=judge,
         waits=waits,
+        log_id=log_id,
     ),
 )
 
@@ -290,6 +372,9 @@ def _choose_record(records: Sequence[Json], field: str, name: str | None) -> Jso
     """The record of an id or label, of those in use as HubSpot shows them; without, the first."""
     used = [one for one in records if not one["archived"]]
     used.sort(key=lambda one: (one["displayOrder"], one["label"]))
+    if not used:
+        message = f"HubSpot shows no {field} of deals that is in use, so no deal can be created."
+        raise NotDone(message)
     wanted = _fold_case(name or "")
     fitting = [
         one for one in used if wanted in {"", _fold_case(one["id"]), _fold_case(one["label"])}
@@ -404,7 +489,7 @@ def update_contact(
     ],
     chosen: ContactChoice = NO_CONTACT_CHOSEN,
 ) -> Facts:
-    allowed = context.vendor.settings.get("contact_properties", "").replace(",", " ").split()
+    allowed = _allowed_properties(context.vendor)
     if not properties.keys() <= set(allowed):
         listed = ", ".join(allowed) or "none yet; an admin lists them in the settings"
         raise _invalid("properties", one_line(f"may be: {listed}", MAX_TEXT))

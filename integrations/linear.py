@@ -3,6 +3,8 @@
 Contract: Linear's published GraphQL schema; linear.app/developers, GraphQL and Rate limiting.
 """
 
+import datetime as dt
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from tools_registry.api import (
     Keywords,
     NotDone,
     NotFound,
+    PermissionRefused,
     Setting,
     ToolContext,
     ToolFailure,
@@ -29,6 +32,7 @@ from tools_registry.api import (
     VendorAccount,
     VendorConnection,
     VendorResponse,
+    add_sentence,
     judge_endpoint_status,
 )
 from tools_registry.api.readable import one_line
@@ -67,10 +71,16 @@ PRIORITIES: Final[Mapping[Priority, int]] = {
     "low": 4,
 }
 MAX_PAGES: Final = 10
+MAX_LIST: Final = 500
+FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
 NAME: Final = r"\S(.{0,78}\S)?"
 # Each of these budgets names its own end (Rate limiting, X-RateLimit-...-Reset).
 BUDGETS: Final = ("requests", "complexity", "endpoint-requests")
 UNREADABLE: Final = "Linear's response could not be read."
+
+
+class _WrongSetting(IntegrationFailure):
+    """A setting names nothing in Linear."""
 
 
 class _AlreadyThere(UpstreamOutcomeUnknown):
@@ -101,22 +111,34 @@ def waits(answer: VendorResponse) -> float | None:
 
 
 def check(vendor: Vendor) -> VendorAccount:
-    """Say which workspace the key belongs to, and whose it is.
+    """Say which workspace the key belongs to, whose it is, and which settings name nothing there.
 
-    Raises IntegrationFailure for settings that name no team or label of Linear.
+    What the key may do is not checked: Linear says so only as it refuses a request.
     """
-    settings = vendor.settings
-    if settings.get("default_team"):
-        team = _team(vendor, "")
-        for label in ("bug_label", "feature_label"):
-            _labels(vendor, team, settings.get(label, ""), ())
+    wrong = _find_wrong_settings(vendor)
     match _run_query(vendor, VIEWER, {}):
         case {
             "viewer": {"name": str(name), "organization": {"id": str(id_), "name": str(workspace)}}
         } if id_:
             said = f"Linear workspace {one_line(workspace)} as {one_line(name)}"
-            return VendorAccount(said, one_line(id_, MAX_ID))
+            return VendorAccount(said, one_line(id_, MAX_ID), wrong_settings=tuple(wrong))
     raise IntegrationFailure(UNREADABLE)
+
+
+def _find_wrong_settings(vendor: Vendor) -> list[str]:
+    wrong: list[str] = []
+    if not vendor.settings.get("default_team"):
+        return wrong  # which labels there are depends on the team
+    try:
+        team = _team(vendor, "")
+    except _WrongSetting as failure:
+        return [failure.message]
+    for label in ("bug_label", "feature_label"):
+        try:
+            _labels(vendor, team, vendor.settings.get(label, ""), ())
+        except _WrongSetting as failure:
+            wrong.append(failure.message)
+    return wrong
 
 
 def authorization(key: str) -> Mapping[str, str]:
@@ -132,6 +154,7 @@ TOOLSET: Final = Toolset(
         credential="Personal API key",
         credential_help="Linear: Settings, Security & access, Personal API keys; it begins with "
         "lin_api_. Permissions: Read, and Create issues.",
+        help_date=dt.date(2026, 11, 29),
         wrong_credentials={
             "lin_oauth_": "a token of an OAuth application. Use a personal API key, which begins "
             "with lin_api_",
@@ -239,7 +262,7 @@ def _file(
     fields: dict[str, Json] = {
         "teamId": team,
         "title": title,
-        "description": description + _on_behalf_of(context.customer),
+        "description": _add_customer(description, context.customer),
         "labelIds": _labels(vendor, team, vendor.settings.get(label, ""), details.labels or ()),
     }
     if details.priority is not None:
@@ -304,13 +327,25 @@ def _issue_id(call_id: str) -> str:
     return str(UUID(bytes=sha256(f"linear:{call_id}".encode()).digest()[:16], version=4))
 
 
-def _on_behalf_of(customer: BoundCustomer | None) -> str:
+def _add_customer(description: str, customer: BoundCustomer | None) -> str:
     """A last line that says who the customer is: a name and an id, and nothing to reach them by."""
     if customer is None:
-        return ""
+        return description
     known = customer.external_id or customer.id
     text = f"{customer.name} ({known})" if customer.name else known
-    return f"\n\n---\nCustomer: {_plain(one_line(text))}"
+    return f"{description}{_close_fence(description)}\n\n---\nCustomer: {_plain(one_line(text))}"
+
+
+def _close_fence(text: str) -> str:
+    """What ends a block of code that is open at the end of a text (CommonMark 0.31.2, 4.5)."""
+    fence = ""
+    for line in text.splitlines():
+        match = FENCE.fullmatch(line)
+        if match and not fence:
+            fence = match[1]
+        elif match and match[1].startswith(fence) and not match[2].strip():
+            fence = ""
+    return f"\n{fence}" if fence else ""
 
 
 def _team(vendor: Vendor, asked: str) -> str:
@@ -330,8 +365,9 @@ def _team(vendor: Vendor, asked: str) -> str:
         case _:
             problem = "is the name of several teams: give the key"
     if asked:
-        raise _invalid("team", problem)
-    raise IntegrationFailure(f"The default team of the connection to Linear {problem}.")
+        keys = _list_names(vendor, TEAMS, {}, "teams", "key")
+        raise _invalid("team", f"{problem}. There are: {keys}")
+    raise _WrongSetting(f"The default team of the connection to Linear {problem}.")
 
 
 def _labels(vendor: Vendor, team: str, usual: str, named: Sequence[str]) -> list[str]:
@@ -350,16 +386,23 @@ def _labels(vendor: Vendor, team: str, usual: str, named: Sequence[str]) -> list
     found = _nodes(vendor, LABELS, {"filter": asked_for}, "issueLabels", ("id", "name"))
     ids = {label["name"].casefold(): label["id"] for label in found}
     for name in wanted:
+        if name.casefold() not in ids and name not in asked:
+            message = f"The label {one_line(name)} of the connection's settings does not exist"
+            raise _WrongSetting(f"{message} in Linear.")
         if name.casefold() not in ids:
-            raise _no_label(name, is_asked=name in asked)
+            usable = {"or": place, "isGroup": {"eq": False}}
+            there_are = _list_names(vendor, LABELS, usable, "issueLabels", "name")
+            reason = f"names no label of the team: {one_line(name)}. There are: {there_are}"
+            raise _invalid("labels", reason)
     return list(dict.fromkeys(ids[name.casefold()] for name in wanted))
 
 
-def _no_label(name: str, *, is_asked: bool) -> ToolFailure:
-    if is_asked:
-        return _invalid("labels", f"names no label of the team: {one_line(name)}")
-    message = f"The label {one_line(name)} of the connection's settings does not exist in Linear."
-    return IntegrationFailure(message)
+def _list_names(vendor: Vendor, document: str, where: Json, name: str, field: str) -> str:
+    """What a caller may name instead: of a long list the beginning, which is enough to go on."""
+    nodes, cursor = _page(_run_query(vendor, document, {"filter": where}).get(name))
+    names = ", ".join(_check_node(node, (field,))[field] for node in nodes) or "none"
+    is_whole = not cursor and len(names) <= MAX_LIST
+    return one_line(names, MAX_LIST) + ("" if is_whole else " …")
 
 
 def _invalid(field: str, reason: str) -> ValidationFailure:
@@ -424,7 +467,8 @@ def _refusal(errors: Json, status: int) -> ToolFailure:
     if code == "RATELIMITED":
         return NotDone("Linear's rate limit is reached.", upstream_status=status)
     if code == "FORBIDDEN":
-        return NotDone("Linear refused: the key may not do this.", upstream_status=status)
+        words = one_line(extensions.get("userPresentableMessage"), otherwise="")
+        return PermissionRefused(add_sentence("Linear refused: the key may not do this", words))
     if str(error.get("message", "")).casefold().startswith("conflict on insert"):
         return _AlreadyThere("Linear has this issue already.", upstream_status=status)
     return _refused_values(error, extensions, status)

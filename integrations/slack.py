@@ -1,10 +1,12 @@
 """Slack: messages to channels that an admin named, with the token of a bot.
 
-Contract: Slack's published Web API (chat.postMessage, auth.test).
+Contract: Slack's published Web API (chat.postMessage, auth.test, conversations.list).
 """
 
+import datetime as dt
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Annotated, Final
 
 from tools_registry.api import (
@@ -14,6 +16,7 @@ from tools_registry.api import (
     Keywords,
     NotDone,
     NotFound,
+    PermissionRefused,
     Setting,
     ToolContext,
     ToolFailure,
@@ -34,6 +37,11 @@ MAX_TEXT_LENGTH: Final = 40_000  # Slack cuts what is longer (chat.postMessage, 
 
 MAX_ID: Final = 64
 SCOPE: Final = "chat:write"
+POSTS_ANYWHERE: Final = "chat:write.public"  # in public channels, also without an invitation
+READS_PUBLIC: Final = "channels:read"
+READS_PRIVATE: Final = "groups:read"
+PUBLIC: Final = "public_channel"
+MAX_PAGES: Final = 5
 CHANNEL_ID: Final = re.compile(r"[CG][A-Z0-9]{2,}")
 # Conversations with a person, persons themselves, and conversations among a few of them.
 DIRECT: Final = re.compile(r"[DUW][A-Z0-9]{2,}|[@<].*|mpdm-.*", re.DOTALL)
@@ -45,23 +53,36 @@ TOKEN_REFUSED: Final = frozenset(
     {
         "account_inactive",
         "invalid_auth",
-        "missing_scope",
-        "no_permission",
         "not_allowed_token_type",
+        "org_login_required",
+        "two_factor_setup_required",
         "not_authed",
         "token_expired",
         "token_revoked",
     }
+)
+LACKS_PERMISSION: Final = frozenset(
+    {"access_denied", "missing_scope", "no_permission", "team_access_not_granted"}
 )
 REFUSED_VALUES: Final = frozenset({"invalid_arguments", "no_text"})
 # "It's possible some aspect of the operation succeeded before the error was raised" (Slack,
 # chat.postMessage, Errors).
 MAY_HAVE_SUCCEEDED: Final = frozenset({"fatal_error", "internal_error", "service_unavailable"})
 EXPLAINED: Final[Mapping[str, str]] = {
+    "app_access_restricted": "Slack refused: the workspace restricts the app.",
+    "ekm_access_denied": "Slack refused: the workspace's key management suspends posting.",
     "is_archived": "Slack refused: the channel is archived.",
     "not_in_channel": "Slack refused: the bot has to be invited to the channel first.",
-    "rate_limited": "The Slack rate limit was reached. Try again later.",
-    "ratelimited": "The Slack rate limit was reached. Try again later.",
+    "rate_limited": "The Slack rate limit was reached.",
+    "ratelimited": "The Slack rate limit was reached.",
+    "message_limit_exceeded": "Slack refused: the members have posted too many messages.",
+    "restricted_action_non_threadable_channel": "Slack refused: the channel has no threads. Leave "
+    "out thread_ts.",
+    "restricted_action_read_only_channel": "Slack refused: the channel is read-only.",
+    "restricted_action_thread_locked": "Slack refused: the thread is locked.",
+    "restricted_action_thread_only_channel": "Slack refused: only replies can be posted there. "
+    "Give thread_ts.",
+    "team_not_found": "Slack refused: the workspace of the token was not found.",
     "restricted_action": "Slack refused: the workspace does not let the bot post there.",
 }
 
@@ -72,7 +93,7 @@ def judge(answer: VendorResponse) -> ToolFailure | None:
     if body.get("ok") is True and answer.is_success:
         return None
     if body.get("ok") is False:
-        return _make_failure(str(body.get("error", "")), _sentence(body), answer.status)
+        return _make_failure(body, answer.status)
     unreadable = IntegrationFailure(
         "Slack's response could not be read.", upstream_status=answer.status
     )
@@ -82,12 +103,35 @@ def judge(answer: VendorResponse) -> ToolFailure | None:
 def _sentence(body: Mapping[str, Json]) -> str:
     """Returns what Slack adds to the code of an error, or nothing (Slack, Evaluating responses)."""
     metadata = body.get("response_metadata")
-    return error_sentence(metadata.get("messages") if isinstance(metadata, dict) else None)
+    messages = metadata.get("messages") if isinstance(metadata, dict) else None
+    sentences = map(error_sentence, messages if isinstance(messages, list) else [messages])
+    return error_sentence("; ".join(filter(None, sentences)))
 
 
-def _make_failure(error: str, sentence: str, status: int) -> ToolFailure:
+def _explain_permission(error: str, body: Mapping[str, Json]) -> str:
+    if error != "missing_scope":
+        return f"Slack refused: the bot may not do this ({error}). It may have to be a member."
+    needed = one_line(body.get("needed"), otherwise="") or "that this needs"
+    provided = one_line(body.get("provided"), otherwise="") or "others"
+    return f"Slack refused: the token lacks the scope {needed}; it has {provided} (missing_scope)."
+
+
+def log_id(answer: VendorResponse) -> str:
+    """Slack's id of the request, in a header of every answer."""
+    return answer.headers.get("x-slack-req-id", "")
+
+
+def _make_failure(body: Mapping[str, Json], status: int) -> ToolFailure:
+    error, sentence = str(body.get("error", "")), _sentence(body)
+    if error in LACKS_PERMISSION:
+        return PermissionRefused(_explain_permission(error, body))
     if error in TOKEN_REFUSED:
         return Unauthorized(f"Slack refused the organization's token ({error}).")
+    return _make_refusal(error, sentence) or _make_other_failure(error, status)
+
+
+def _make_refusal(error: str, sentence: str) -> ToolFailure | None:
+    """The failure of a channel or a value that is wrong, None for another error."""
     if error == "channel_not_found":
         return NotFound(
             add_sentence("Slack has no such channel, or the bot cannot see it", sentence)
@@ -99,6 +143,10 @@ def _make_failure(error: str, sentence: str, status: int) -> ToolFailure:
     if error in REFUSED_VALUES:
         message = add_sentence(f"Slack refused the values ({error})", sentence)
         return ValidationFailure(message, field="arguments", reason=sentence or error)
+    return None
+
+
+def _make_other_failure(error: str, status: int) -> ToolFailure:
     if error in MAY_HAVE_SUCCEEDED or not ERROR_CODE.fullmatch(error):
         code = error if error in MAY_HAVE_SUCCEEDED else "no reason is given"
         return IntegrationFailure(f"Slack failed: {code}.", upstream_status=status)
@@ -107,7 +155,7 @@ def _make_failure(error: str, sentence: str, status: int) -> ToolFailure:
 
 
 def check(vendor: Vendor) -> VendorAccount:
-    """Say which workspace the token belongs to, and as which bot it posts.
+    """Say which workspace the token belongs to, as which bot it posts, and where it cannot.
 
     Raises ToolFailure for a token of a person, and for one that may not post.
     """
@@ -118,14 +166,60 @@ def check(vendor: Vendor) -> VendorAccount:
             "This token belongs to a person, in whose name messages would be posted. Use a bot "
             "token."
         )
-    scopes = answer.headers.get("x-oauth-scopes")
-    if scopes is not None and SCOPE not in scopes.replace(",", " ").split():
+    header = answer.headers.get("x-oauth-scopes")
+    scopes = frozenset((header or "").replace(",", " ").split())
+    if header is not None and SCOPE not in scopes:
         raise ToolFailure(f"The token lacks the scope {SCOPE}.")
     said = f"Slack workspace {one_line(body.get('team'))} as {one_line(body.get('user'))}"
     team = one_line(body.get("team_id"), MAX_ID, otherwise="")
     if not team:
         raise IntegrationFailure("Slack's response could not be read.")
-    return VendorAccount(said, team)
+    missing, wrong = _check_channels(vendor, scopes)
+    return VendorAccount(said, team, tuple(missing), tuple(wrong))
+
+
+def _check_channels(vendor: Vendor, scopes: AbstractSet[str]) -> tuple[list[str], list[str]]:
+    """What is missing for posting to the channels of the settings, and which do not exist."""
+    names = _allowed_channels(vendor.settings)
+    if not names:
+        return [], []
+    if READS_PUBLIC not in scopes:
+        text = f"The channels of the settings were not checked: the scope {READS_PUBLIC} is needed."
+        return [text], []
+    is_whole = READS_PRIVATE in scopes
+    try:
+        found = _list_channels(vendor, "public_channel,private_channel" if is_whole else PUBLIC)
+    except IntegrationFailure as failure:
+        return [f"The channels of the settings were not checked. {failure.message}"], []
+    if found is None:
+        return ["The channels of the settings were not checked: there are too many."], []
+    missing: list[str] = []
+    wrong: list[str] = []
+    for name in names:
+        channel = found.get(name)
+        if channel is None and not is_whole:
+            missing.append(f"#{name} is no public channel; the scope {READS_PRIVATE} shows others.")
+        elif channel is None:
+            wrong.append(f"Slack has no channel #{name}, or the bot cannot see it.")
+        elif channel.get("is_archived"):
+            wrong.append(f"The channel #{name} is archived.")
+        elif not channel.get("is_member") and POSTS_ANYWHERE not in scopes:
+            missing.append(f"The bot has to be invited to #{name}.")
+    return missing, wrong
+
+
+def _list_channels(vendor: Vendor, types: str) -> dict[str, Mapping[str, Json]] | None:
+    """The channels of a workspace, by name and by id; None for more than are read."""
+    found: dict[str, Mapping[str, Json]] = {}
+    query = {"types": types, "limit": "999"}
+    for _ in range(MAX_PAGES):
+        value = vendor.send("GET", "/conversations.list", query=query).value
+        for channel in value["channels"]:
+            found |= {channel["name"]: channel, channel["id"]: channel}
+        query["cursor"] = (value.get("response_metadata") or {}).get("next_cursor", "")
+        if not query["cursor"]:
+            return found
+    return None
 
 
 TOOLSET = Toolset(
@@ -135,7 +229,9 @@ TOOLSET = Toolset(
         base_url="https://slack.com/api",
         credential="Bot token",
         credential_help="Slack: your app, OAuth & Permissions; it begins with xoxb-. Scope: "
-        "chat:write. Invite the bot to each channel that it should post to.",
+        "chat:write; with channels:read and groups:read the channels of the settings are checked. "
+        "Invite the bot to each channel that it should post to.",
+        help_date=dt.date(2026, 11, 29),
         wrong_credentials={
             "xoxp-": "a user token: messages would be posted in that person's name. Use the bot "
             "token, which begins with xoxb-",
@@ -161,6 +257,7 @@ TOOLSET = Toolset(
             ),
         ),
         judge=judge,
+        log_id=log_id,
     ),
 )
 
@@ -172,10 +269,8 @@ def _channel(settings: Mapping[str, str], wanted: str) -> str:
 
     An empty list allows the default channel alone.
     """
-    default = _plain(settings.get("default_channel", ""))
-    channel = _plain(wanted) or default
-    listed = [_plain(name) for name in settings.get("allowed_channels", "").split(",")]
-    allowed = [name for name in dict.fromkeys([default, *listed]) if name]
+    channel = _plain(wanted) or _plain(settings.get("default_channel", ""))
+    allowed = _allowed_channels(settings)
     if DIRECT.fullmatch(channel):
         raise _invalid("must be a channel: direct messages are blocked")
     if not channel:
@@ -184,6 +279,11 @@ def _channel(settings: Mapping[str, str], wanted: str) -> str:
         raise _invalid(one_line(f"must be one of: {', '.join(allowed) or 'none yet'}"))
     # A bare name could be a person's; with the sign it is a channel's.
     return channel if CHANNEL_ID.fullmatch(channel) else f"#{channel}"
+
+
+def _allowed_channels(settings: Mapping[str, str]) -> list[str]:
+    named = [settings.get("default_channel", ""), *settings.get("allowed_channels", "").split(",")]
+    return [name for name in dict.fromkeys(map(_plain, named)) if name]
 
 
 def _plain(channel: str) -> str:

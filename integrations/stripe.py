@@ -4,6 +4,7 @@ Source: Stripe API reference (docs.stripe.com/api), at the version below. Amount
 currency's minor unit.
 """
 
+import datetime as dt
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from tools_registry.api import (
     Keywords,
     NotDone,
     NotFound,
+    PermissionRefused,
     ToolContext,
     ToolFailure,
     Toolset,
@@ -29,6 +31,8 @@ from tools_registry.api import (
     VendorConnection,
     VendorResponse,
     add_sentence,
+    find_log_id,
+    judge_forbidden,
 )
 from tools_registry.api.apps import APPROVAL_CARD
 from tools_registry.api.readable import day, money, printable
@@ -43,6 +47,14 @@ KINDS: Final = dict.fromkeys((*PAID, "trial_end"), int) | dict.fromkeys(NAMES, s
 FAILED_REFUNDS: Final = frozenset({"canceled", "failed"})
 OPEN_REFUNDS: Final = frozenset({"pending", "requires_action"})
 OVER: Final = frozenset({"canceled", "incomplete_expired"})
+# API reference, Error codes.
+KEY_REFUSALS: Final[Mapping[str, str]] = {
+    "api_key_expired": "Stripe refused the organization's key: it has expired.",
+    "secret_key_required": "Stripe refused the organization's key: it is a publishable key.",
+}
+# What the tools read: a key without the permission is connected, and its calls fail.
+READS: Final = ("charges", "payment_intents", "customers", "subscriptions", "refunds")
+ACCOUNT_ID: Final = re.compile(r"\bacct_[A-Za-z0-9]{1,60}")
 LARGEST: Final = 99_999_999  # eight digits (API reference, Charges, amount)
 REFUSED_VALUES: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 
@@ -51,17 +63,29 @@ def _judge(answer: VendorResponse) -> ToolFailure | None:
     """Stripe's error object in words of ours (API reference, Errors)."""
     if answer.is_success and isinstance(answer.value, dict):
         return None
-    if answer.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        return Unauthorized("Stripe refused the organization's key, or the key may not do this.")
     error = _part(answer.value, "error")
+    if answer.status == HTTPStatus.UNAUTHORIZED:
+        why = KEY_REFUSALS.get(str(error.get("code")), "Stripe refused the organization's key.")
+        return Unauthorized(why)
+    if answer.status == HTTPStatus.FORBIDDEN:
+        sentence = printable(error.get("message"))
+        message = add_sentence("Stripe refused: the key may not do this", sentence)
+        return judge_forbidden(answer, message)
     if answer.status == HTTPStatus.NOT_FOUND or error.get("code") == "resource_missing":
         return _absent(printable(error.get("message")))
     reason = printable(error.get("message")) or "no reason given"
     if answer.status in REFUSED_VALUES and error.get("type") == "invalid_request_error":
         field = printable(error.get("param")) or "arguments"
         return ValidationFailure(f"Stripe refused the values: {reason}", field=field, reason=reason)
-    message = f"Stripe answered {answer.status}: {reason}"
+    codes = [printable(error.get(name)) for name in ("code", "decline_code")]
+    named = f" ({', '.join(filter(None, codes))})" if any(codes) else ""
+    message = f"Stripe answered {answer.status}{named}: {reason}"
     return IntegrationFailure(message, upstream_status=answer.status)
+
+
+def _log_id(answer: VendorResponse) -> str:
+    """The address of the request in Stripe's log, or its id (API reference, Errors)."""
+    return printable(_part(answer.value, "error").get("request_log_url")) or find_log_id(answer)
 
 
 def _waits(answer: VendorResponse) -> float | None:
@@ -75,10 +99,33 @@ def _waits(answer: VendorResponse) -> float | None:
 
 
 def _check(vendor: Vendor) -> VendorAccount:
-    """Name the mode. The balance says no account; ids of customers are random in all of them."""
+    """Name the mode, the account as far as the key may read it, and what the key may not read.
+
+    Permissions to write are not checked: Stripe tells them only as it refuses a change.
+    """
     is_live = vendor.send("GET", "/v1/balance").value.get("livemode")
     mode = "live mode" if is_live else "test mode"
-    return VendorAccount(f"Stripe, {mode}", mode)
+    missing = []
+    for noun in READS:
+        try:
+            vendor.send("GET", f"/v1/{noun}", query={"limit": "1"})
+        except PermissionRefused:
+            missing.append(f"The key lacks the permission to read {noun.replace('_', ' ')}.")
+    account = _find_account(vendor)
+    named, known = (
+        (f"Stripe account {account}", f"{mode}/{account}") if account else ("Stripe", mode)
+    )
+    return VendorAccount(f"{named}, {mode}", known, tuple(missing))
+
+
+def _find_account(vendor: Vendor) -> str:
+    """The id of the account; a refusal of a restricted key names it too. Empty where none does."""
+    try:
+        said = vendor.send("GET", "/v1/account").value.get("id")
+    except PermissionRefused as failure:
+        said = failure.message
+    found = ACCOUNT_ID.search(str(said))
+    return found[0] if found else ""
 
 
 TOOLSET: Final = Toolset(
@@ -91,6 +138,7 @@ TOOLSET: Final = Toolset(
             "Stripe dashboard, Developers, API keys. A restricted key (rk_...) is enough: read on "
             "Balance, Charges and PaymentIntents; write on Refunds, Subscriptions and Customers."
         ),
+        help_date=dt.date(2026, 11, 29),
         wrong_credentials={
             "pk_": "a publishable key, with which nothing can be read. Use a secret or restricted "
             "key",
@@ -103,6 +151,7 @@ TOOLSET: Final = Toolset(
         idempotency_header="Idempotency-Key",
         judge=_judge,
         waits=_waits,
+        log_id=_log_id,
     ),
 )
 

@@ -325,6 +325,10 @@ class ServerKey(models.Model):
     # The last characters of the secret, by which people recognize a key.
     ending = models.CharField(_("ends with"), max_length=4, editable=False)
     scope = models.CharField(_("scope"), max_length=500)
+    # Which records it sees, in the form that its API reads; empty for all.
+    record_limit = models.CharField(
+        _("limited to"), max_length=80, default="", db_default="", blank=True, editable=False
+    )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,

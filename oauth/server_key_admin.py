@@ -18,7 +18,10 @@ from oauth.principal import KeyKind
 from workspace.administration.scoped import ScopedAdmin
 from workspace.models import User
 
-SHOWN = ("ending", "scope", "created_by", "created_at", "expires_at", "last_used_at", "revoked_at")
+SHOWN = (
+    *("ending", "scope", "record_limit", "created_by", "created_at", "expires_at", "last_used_at"),
+    "revoked_at",
+)
 
 
 class ServerKeyForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -77,7 +77,7 @@ SCOPES: Final = {
 
 SELECT: Final = """
 SELECT k.id, k.organization_id, k.kind, k.name, k.scope, o.slug, f.enabled, o.calls_per_minute,
-       k.last_used_at IS NULL OR k.last_used_at < %s
+       k.record_limit, k.last_used_at IS NULL OR k.last_used_at < %s
   FROM oauth_serverkey k
   JOIN workspace_organization o ON o.id = k.organization_id
   LEFT JOIN workspace_featureflag f ON f.organization_id = o.id AND f.name = %s
@@ -92,7 +92,8 @@ STILL: Final = Statement(SELECT + "k.id = %s")
 class KeyPrincipal:
     """The key of a request: for which organization it acts, and within which scopes.
 
-    `workspace` is the short name of the organization.
+    `workspace` is the short name of the organization. `record_limit` is what the API reads it as,
+    which records the key sees; empty for all.
     """
 
     key_id: UUID
@@ -103,6 +104,7 @@ class KeyPrincipal:
     scopes: Sequence[str]
     mcp_server_on: bool
     calls_per_minute: int | None
+    record_limit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +120,18 @@ class NewKey:
 
 @dataclass(frozen=True, slots=True)
 class ListedKey:
-    """A key in a list, and its status: active, expired or revoked."""
+    """A key in a list, its status (active, expired or revoked), and what limits it, in words."""
 
     row: ServerKey
     status: str
+    limit: str = ""
 
     @property
     def titles(self) -> list[str]:
         titles = SCOPES[KeyKind(self.row.kind)]
         # Keys of earlier versions may have scopes that permit nothing.
-        return [str(titles[one]) for one in self.row.scope.split() if one in titles]
+        scopes = [str(titles[one]) for one in self.row.scope.split() if one in titles]
+        return [*filter(None, [self.limit]), *scopes]
 
 
 def build_row(
@@ -136,6 +140,8 @@ def build_row(
     scopes: Collection[str],
     days: int,
     kind: str = KeyKind.SDK,
+    *,
+    record_limit: str = "",
 ) -> ServerKey:
     """Returns the row of a key without its secret, valid for so many days; 0 is for ever."""
     return ServerKey(
@@ -144,6 +150,7 @@ def build_row(
         kind=kind,
         scope=" ".join(one for one in SCOPES[KeyKind(kind)] if one in scopes),
         expires_at=expiry.days_from_now(days),
+        record_limit=record_limit,
     )
 
 
@@ -226,7 +233,7 @@ def _find_key_principal(statement: Statement, key: str | UUID) -> KeyPrincipal:
     row = statement.row(due, flags.MCP_SERVER, now, key)
     if row is None:
         raise Unauthenticated("invalid_token")
-    key_id, organization_id, kind, name, scope, workspace, enabled, most, is_use_due = row
+    key_id, organization_id, kind, name, scope, workspace, enabled, most, limit, is_use_due = row
     found = KeyPrincipal(
         key_id=ids.from_row(key_id),
         organization_id=ids.from_row(organization_id),
@@ -236,6 +243,7 @@ def _find_key_principal(statement: Statement, key: str | UUID) -> KeyPrincipal:
         scopes=scope.split(),
         mcp_server_on=flags.DEFAULTS[flags.MCP_SERVER] if enabled is None else bool(enabled),
         calls_per_minute=most,
+        record_limit=limit,
     )
     if is_use_due:
         ServerKey.objects.filter(pk=found.key_id).update(last_used_at=now)
@@ -271,5 +279,5 @@ def _record(kind: str, row: ServerKey, user: User | None, address: str) -> None:
         subject=str(row.pk),
         organization_id=str(row.organization_id),
         user_id=str(user.pk) if user else "",
-        detail=f"{row.name} ({row.scope})",
+        detail=" ".join(filter(None, (f"{row.name} ({row.scope})", row.record_limit))),
     )

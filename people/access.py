@@ -4,6 +4,7 @@ An id that is malformed, unknown or another organization's is answered in the sa
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from foundation.text.folding import remove_invisible
-from people.models import PersonWord
+from people.models import Person, PersonWord
 from people.models.columns import Record
 
 R = TypeVar("R", bound=Record)
@@ -54,11 +55,16 @@ def row(model: type[R], organization_id: UUID, key: object, *related: str, **mor
 
     Raises RecordNotFound.
     """
-    if not isinstance(key, str) or not ID.fullmatch(key):
-        raise RecordNotFound(model, key)
-    found = rows(model, organization_id).filter(pk=key, **more).select_related(*related).first()
+    return find_row(rows(model, organization_id), key, *related, **more)
+
+
+def find_row(among: QuerySet[R], key: object, *related: str, **more: Any) -> R:
+    """Returns one of some rows, as `row`. Raises RecordNotFound."""
+    found = None
+    if isinstance(key, str) and ID.fullmatch(key):
+        found = among.filter(pk=key, **more).select_related(*related).first()
     if found is None:
-        raise RecordNotFound(model, key)
+        raise RecordNotFound(among.model, key)
     return found
 
 
@@ -69,3 +75,10 @@ def lock_row(model: type[R], organization_id: UUID, key: object) -> R:
     if again is None:
         raise RecordNotFound(model, key)
     return again
+
+
+def lock_people(organization_id: UUID, keys: Iterable[str | None]) -> None:
+    """Locks people until the transaction ends, as everything that changes their balances does."""
+    found = rows(Person, organization_id).filter(pk__in=[key for key in keys if key])
+    # In one order, so that two transactions do not wait for each other.
+    list(found.order_by("pk").select_for_update().values_list("pk"))

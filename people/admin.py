@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any, ClassVar, Final, cast
+from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.utils import unquote
 from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -26,6 +27,7 @@ from foundation.links import link
 from oauth.endpoints import replies
 from people import (
     access,
+    approvers,
     balances,
     calendars,
     changes,
@@ -76,6 +78,8 @@ TIMES: Final = ("created_at", "updated_at")
 NAMES: Final = ("first_name", "last_name", "preferred_name", "work_email", "staff_id")
 MAX_FILLED_YEARS: Final = 10
 MAX_SHOWN_PROBLEMS: Final = 20
+# Of the filter of requests that wait for somebody.
+ME: Final = "me"
 LEAVE_CONDITIONS: Final = ("person", "department", "work_type", "work_place", "years_of_service")
 LEAVE_RULES: Final = (
     *("allowance_days", "carry_over_days", "carries_debt"),
@@ -343,7 +347,12 @@ def _read_leave_day(request: HttpRequest, person: Person) -> date:
 def _how_to_change(person: Person) -> str:
     """What the page of a person says above their employment."""
     address = f"{reverse('admin:people_employmentrecord_add')}?person={person.pk}"
-    return link(address, _("Add an employment record to change this"))
+    waiting = f"{reverse('admin:people_timeoff_changelist')}?waits_for={person.pk}"
+    links = (
+        link(address, _("Add an employment record to change this")),
+        link(waiting, _("Requests for time off that wait for this person")),
+    )
+    return format_html_join(mark_safe("<br>"), "{}", ([one] for one in links))
 
 
 @admin.register(PersonProfile)
@@ -559,6 +568,30 @@ class ProblemFilter(admin.SimpleListFilter):
         return queryset.filter(pk__in=[one.row.pk for one in found])
 
 
+class WaitingFilter(admin.SimpleListFilter):
+    """Lists the pending requests that somebody decides about next: the visitor, or one person."""
+
+    title = _("waits for")
+    parameter_name = "waits_for"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:  # noqa: ARG002  Django's signature
+        named = [(self.value(), _("The person"))] if self.value() not in {None, ME} else []
+        return ((ME, _("Me, by my work email")), *named)
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[TimeOff]) -> QuerySet[TimeOff]:
+        if not (key := self.value()):
+            return queryset
+        email = cast("User", request.user).email
+        is_meant = (
+            Q(work_email__iexact=email or "-") if key == ME else Q(pk=key.replace("\x00", ""))
+        )
+        people = Person.objects.filter(
+            is_meant, organization__in=queryset.order_by().values("organization")
+        )
+        keys = [row for one in people for row in approvers.list_waiting_for(one)]
+        return queryset.filter(pk__in=keys)
+
+
 class DecisionForm(ActionForm):
     """The action that is carried out, with a comment that is kept with each decision."""
 
@@ -573,7 +606,9 @@ class TimeOffAdmin(RefusingAdmin):
     form = TimeOffForm
     action_form = DecisionForm
     list_display = ("person", "category", "start_date", "end_date", "amount_days", "status")
-    list_filter = ("status", "start_date", ProblemFilter, "category", "organization")
+    list_filter = (
+        *("status", "start_date", WaitingFilter, ProblemFilter, "category", "organization"),
+    )
     list_select_related = ("person", "category")
     search_fields = (*OF_PERSON, "=id")
     autocomplete_fields = ("person",)
@@ -857,8 +892,21 @@ class LedgerEntryAdmin(HrRecordAdmin, CorrectedAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001  Django's signature
         """What is entered here is in place of what is calculated."""
+        access.lock_people(obj.organization_id, [obj.person_id, form.initial.get("person")])
         obj.is_replaced = False
         super().save_model(request, obj, form, change)
+
+    def delete_model(self, request: HttpRequest, obj: LedgerEntry) -> None:
+        self.delete_queryset(request, LedgerEntry.objects.filter(pk=obj.pk))
+
+    @transaction.atomic
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[LedgerEntry]) -> None:
+        people: dict[UUID, list[str]] = {}
+        for organization_id, person_id in queryset.values_list("organization", "person"):
+            people.setdefault(organization_id, []).append(person_id)
+        for organization_id, keys in people.items():
+            access.lock_people(organization_id, keys)
+        super().delete_queryset(request, queryset)
 
 
 @admin.register(TimeOffSettings)

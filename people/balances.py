@@ -119,6 +119,37 @@ class LeaveUse:
 
 
 @dataclass(frozen=True, slots=True)
+class DaysLeft:
+    """What a saved request leaves of its allowance in a leave year. Each balance is read again."""
+
+    request: TimeOff
+    # With what balances need of them.
+    person: Person
+    policies: Sequence[LeavePolicy]
+    year: LeaveYear
+
+    @property
+    def balance(self) -> CategoryBalance:
+        return self._build_balance()
+
+    @property
+    def balance_without(self) -> CategoryBalance:
+        """The balance as if the request had not been made."""
+        return self._build_balance(self.request)
+
+    def _build_balance(self, without: TimeOff | None = None) -> CategoryBalance:
+        (use,) = list_leave_use(
+            [self.person],
+            self.request.category,
+            self.policies,
+            self.year,
+            self.year.ends_on,
+            without=without,
+        )
+        return use.balance
+
+
+@dataclass(frozen=True, slots=True)
 class LeaveRecords:
     """What balances in a leave year are calculated from, read once for all people.
 
@@ -292,6 +323,27 @@ def list_leave_use(
         )
         for person in people
     ]
+
+
+def list_left(row: TimeOff) -> Sequence[DaysLeft]:
+    """Returns what a saved request leaves of its allowance, in the order of the leave years.
+
+    They are those of its days, and for days of a closed year the present one, into which less is
+    carried over. There are none if its category is not taken from an allowance.
+    """
+    category = row.category
+    if not category.consumes_balance:
+        return []
+    settings = leave_years.find_settings(row.organization_id)
+    policies = allowances.list_policies(row.organization_id, [category])[category.pk]
+    related = ("working_pattern", "work_place", "organization")
+    person = access.row(Person, row.organization_id, row.person_id, *related)
+    last = leave_years.find_year(settings, row.end_date)
+    years = list(leave_years.list_years(row.start_date, last))
+    present = leave_years.find_year(settings, days.today(row.organization))
+    if last.ends_on < present.starts_on:
+        years.append(present)
+    return [DaysLeft(row, person, policies, year) for year in years]
 
 
 def _read_records(

@@ -6,10 +6,10 @@ from decimal import Decimal
 
 from django.utils.translation import gettext as _
 
-from people import access, allowances, balances, days, leave_years
+from people import balances
 from people.changes import RefusedChange
 from people.leave_years import LeaveYear
-from people.models import LeavePolicy, OverdraftRule, Person, TimeOff
+from people.models import LeavePolicy, OverdraftRule, TimeOff
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +49,13 @@ def _list_overdrafts(row: TimeOff) -> Sequence[Overdraft]:
     They are those of its days. One in a closed year also takes what was carried over into the
     present one.
     """
-    category = row.category
-    if not category.consumes_balance:
-        return []
-    settings = leave_years.find_settings(row.organization_id)
-    policies = allowances.list_policies(row.organization_id, [category])[category.pk]
-    related = ("working_pattern", "work_place")
-    person = access.row(Person, row.organization_id, row.person_id, *related)
-
-    def find_remaining(year: LeaveYear, without: TimeOff | None = None) -> Decimal:
-        (use,) = balances.list_leave_use(
-            [person], category, policies, year, year.ends_on, without=without
-        )
-        return use.balance.remaining_in_the_end
-
-    last = leave_years.find_year(settings, row.end_date)
-    years = leave_years.list_years(row.start_date, last)
-    left = {year: find_remaining(year) for year in years}
-    present = leave_years.find_year(settings, days.today(row.organization))
-    if last.ends_on < present.starts_on:
-        remaining = find_remaining(present)
-        # Only if the request takes something of it.
-        if remaining < 0 and find_remaining(present, without=row) != remaining:
-            left[present] = remaining
-    return [Overdraft(year, -days_left) for year, days_left in left.items() if days_left < 0]
+    found = []
+    for left in balances.list_left(row):
+        remaining = left.balance.remaining_in_the_end
+        if remaining >= 0:
+            continue
+        is_of_its_days = left.year.starts_on <= row.end_date
+        # In the present year only if the request takes something of it.
+        if is_of_its_days or left.balance_without.remaining_in_the_end != remaining:
+            found.append(Overdraft(left.year, -remaining))
+    return found

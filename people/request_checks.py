@@ -18,7 +18,8 @@ from people.models import AbsenceStatus, TimeOff
 from people.models.time_off import BLOCKING
 from people.working_time import HALF
 
-MAX_DAYS: Final = 366
+# Three years, such as of parental leave.
+MAX_DAYS: Final = 1_096
 # What the rows have whose problems are listed.
 RELATED: Final = ("category", "person__working_pattern", "person__work_place")
 

@@ -13,12 +13,14 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from oauth import server_keys
 from people import (
     access,
     allowances,
     approvers,
     changes,
     days,
+    decider_mails,
     lengths,
     overdrafts,
     request_checks,
@@ -49,7 +51,7 @@ Precondition: TypeAlias = Callable[[TimeOff], None]
 
 @dataclass(frozen=True, slots=True)
 class TimeOffDecider:
-    """Who decides: the account that is signed in, or the name of the API key that was sent.
+    """Who decides: the account that is signed in, or the name and id of the API key that was sent.
 
     `person` is the one for whom a program decides. Without one, the account decides as an admin,
     and the program for itself. The comment is kept, and answered to programs.
@@ -57,6 +59,7 @@ class TimeOffDecider:
 
     user: User | None = None
     program: str = ""
+    key_id: UUID | None = None
     person: Person | None = None
     comment: str = ""
 
@@ -203,6 +206,8 @@ def approve(
         changes.apply(row, values | {"amount_minutes": taken.minutes})
         overdrafts.require_allowance(row, policy)
         _record(row, decider, role, AbsenceStatus.APPROVED, step)
+        if row.status == AbsenceStatus.PENDING:
+            decider_mails.announce(row)
         warnings = list(overdrafts.list_warnings(row, policy))
     if row.amount_days != before:
         text = _("The length was counted again: %(after)s days instead of %(before)s.")
@@ -240,8 +245,7 @@ def find_approval(row: TimeOff) -> TimeOffApproval:
     if row.status in BLOCKING:
         problem = request_checks.find_problem(row, find_history(row.person))
     if row.status == AbsenceStatus.PENDING:
-        today = days.today(row.organization)
-        found += approvers.list_approvers(row.person, today, row.approved_steps + 1)
+        found += approvers.find_deciders(row.organization, [row])[row.pk]
     return TimeOffApproval(
         row,
         policy.approval_steps,
@@ -304,15 +308,38 @@ def _require_another(row: TimeOff, decider: TimeOffDecider) -> None:
 
 
 def _has_decided(decider: TimeOffDecider, decision: TimeOffDecision) -> bool:
-    """Whether a decision is one of the decider, who is known by another account if need be."""
+    """Whether a decision is one of the decider, who is known by another credential if need be.
+
+    Two people are different, even if one program sends what they decided.
+    """
     if decider.person and decision.person:
         return decider.person.pk == decision.person.pk
-    person, user = decider.person or decision.person, decider.user or decision.user
+    if decider.program and decision.program and _is_same_program(decider, decision):
+        return True
+    person = decider.person or decision.person
+    users = [_find_user(one) for one in (decider, decision) if not one.person]
     if person is None:
-        own = (decider.user.pk if decider.user else None, decider.program)
-        return own == (decision.user_id, decision.program)
+        return users[0] is not None and users[0] == users[1]
     # Accounts are no people: they have the same address.
-    return user is not None and bool(user.email) and user.email.lower() == person.work_email.lower()
+    email = users[0].email if users[0] else ""
+    return bool(email) and email.lower() == person.work_email.lower()
+
+
+def _is_same_program(decider: TimeOffDecider, decision: TimeOffDecision) -> bool:
+    """Whether two decisions were sent with one key, or with keys that one account created."""
+    if decider.key_id is None or decision.key_id is None:
+        return decider.program == decision.program
+    creators = [server_keys.creator_of(str(one.key_id)) for one in (decider, decision)]
+    has_one_creator = creators[0] is not None and creators[0] == creators[1]
+    return decider.key_id == decision.key_id or has_one_creator
+
+
+def _find_user(decision: TimeOffDecider | TimeOffDecision) -> User | None:
+    """The account that is signed in, or that created the key, which acts for its creator."""
+    if decision.user or decision.key_id is None:
+        return decision.user
+    creator = server_keys.creator_of(str(decision.key_id))
+    return None if creator is None else User.objects.filter(pk=creator).first()
 
 
 def _find_role(row: TimeOff, decider: TimeOffDecider, *steps: int) -> DeciderRole:
@@ -355,6 +382,7 @@ def _record(
         person=decider.person,
         user=decider.user,
         program=decider.program[:MAX_PROGRAM],
+        key_id=decider.key_id,
         comment=decider.comment[:MAX_COMMENT],
     )
 

@@ -42,6 +42,8 @@ class IntegrationMode(models.Model):
         _("account"), max_length=100, blank=True, default="", db_default="", editable=False
     )
     settings = models.JSONField(_("settings"), default=dict, blank=True)
+    # What the last check found missing at the vendor, one sentence a line. Calls go on.
+    missing = models.TextField(_("missing"), blank=True, default="", db_default="", editable=False)
     last_error = models.CharField(_("last error"), max_length=500, blank=True)
     last_error_at = models.DateTimeField(_("last error at"), null=True, blank=True)
     updated_at = models.DateTimeField(_("changed"), auto_now=True)

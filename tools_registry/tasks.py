@@ -3,6 +3,7 @@ from django.utils import timezone
 from foundation.background import task
 from tools_registry.models import PushedMessage, Question, SessionLevel, SpentState
 from tools_registry.pipeline import idempotency
+from tools_registry.vendors import connecting
 
 
 @task(name="tools_registry.prune_asking")
@@ -11,6 +12,12 @@ def prune_asking() -> int:
     now = timezone.now()
     kinds = (Question, SpentState, SessionLevel, PushedMessage)
     return sum(kind.objects.filter(expires_at__lt=now).delete()[0] for kind in kinds)
+
+
+@task(name="tools_registry.check_connections")
+def check_connections() -> int:
+    """Checks every connection to a vendor again; returns how many vendors have answered."""
+    return connecting.check_all()
 
 
 @task(name="tools_registry.prune_repeatable_calls")

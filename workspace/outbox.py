@@ -19,7 +19,7 @@ from uuid import UUID, uuid4
 import structlog
 from django.core import mail
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Max, QuerySet
 from django.utils import timezone
 
 from foundation import queueing, sealing
@@ -46,12 +46,13 @@ EXPIRED: Final = "It could not be sent before it expired."
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A mail to write. It is not sent after `expires_at`."""
+    """A mail to write. It is not sent after `expires_at`, nor before `not_before` if it has one."""
 
     recipient: str
     subject: str
     text: str
     expires_at: datetime
+    not_before: datetime | None = None
 
 
 def add(organization_id: UUID, kind: MailKind, drafts: Sequence[Draft]) -> list[OutgoingMail]:
@@ -77,6 +78,13 @@ def lock_waiting(organization_id: UUID, kind: MailKind, recipients: Sequence[str
         claim=None,
     )
     return [row.pk for row in rows.select_for_update().order_by("pk")]
+
+
+def find_last_sent(organization_id: UUID, kind: MailKind, recipient: str) -> datetime | None:
+    """Returns when the last mail of a kind to a person was sent, or None."""
+    rows = OutgoingMail.objects.filter(organization=organization_id, kind=kind, recipient=recipient)
+    last: datetime | None = find_sent(rows).aggregate(last=Max("sent_at"))["last"]
+    return last
 
 
 def withdraw(mails: Sequence[UUID]) -> None:
@@ -154,6 +162,7 @@ def _build_row(organization_id: UUID, kind: MailKind, draft: Draft) -> OutgoingM
         recipient=draft.recipient,
         expires_at=draft.expires_at,
     )
+    row.next_attempt_at = draft.not_before or row.next_attempt_at
     content = json.dumps([draft.subject, draft.text]).encode()
     row.content = sealing.seal(content, context=_build_context(row))
     return row

@@ -44,6 +44,10 @@ def tokens(message: Message) -> int:
     """Returns about how many tokens a message has."""
     content = message["content"]
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    return count_tokens(text)
+
+
+def count_tokens(text: str) -> int:
     return len(text) // CHARACTERS_PER_TOKEN + 1
 
 

@@ -6,7 +6,8 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
-from agents.protocol import shapes
+from agents.protocol import images, shapes
+from agents.protocol.images import InvalidImage
 from foundation import patterns
 from foundation.patterns import PatternsTooLarge
 from foundation.schema_work import SchemaTooComplex, Steps, UnfollowedReference
@@ -138,12 +139,52 @@ def _require_unique(turn: TurnRequest) -> None:
 
 def _messages(given: Sequence[Any], by_role: Mapping[str, Any]) -> list[Message]:
     for place, message in enumerate(given):
-        where, role = f"messages[{place}]", message.get("role")
-        if not isinstance(role, str) or role not in by_role:
-            known = ", ".join(by_role)
-            raise InvalidAgentRequest(f"{where}.role must be one of: {known}.")
-        _require(by_role[role], message, where)
+        where = f"messages[{place}]"
+        _require(by_role[_choose(message.get("role"), by_role, f"{where}.role")], message, where)
+        _check_content(message, f"{where}.content")
     return list(given)
+
+
+def _check_content(message: Message, where: str) -> None:
+    """Each block has the schema of its type. Providers refuse blank texts of people."""
+    role, content = message["role"], message.get("content")
+    if role == "tool_permission":  # it has none
+        return
+    if isinstance(content, str):
+        _require_text(role, content, where)
+        return
+    for place, block in enumerate(content or ()):
+        named, by_type = f"{where}[{place}]", shapes.BLOCKS[role]
+        kind = _choose(block.get("type"), by_type, f"{named}.type")
+        _require(by_type[kind], block, named)
+        if kind == "text":
+            _require_text(role, block["text"], f"{named}.text")
+        elif kind == "image":
+            try:
+                images.image_url(block)
+            except InvalidImage as error:
+                raise InvalidAgentRequest(f"{named} is invalid: {error}") from None
+
+
+def _choose(value: Any, known: Mapping[str, Any], where: str) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise InvalidAgentRequest(f"{where} must be one of: {', '.join(known)}.")
+    return value
+
+
+def _require_text(role: str, text: str, where: str) -> None:
+    if role in {"system", "user"} and not text.strip():
+        raise InvalidAgentRequest(f"{where} must not be blank.")
+
+
+def has_image(messages: Sequence[Message]) -> bool:
+    """Returns whether a message has a block with an image."""
+    return any(
+        block["type"] == "image"
+        for message in messages
+        if isinstance(content := message.get("content"), list)
+        for block in content
+    )
 
 
 def _require(schema: Mapping[str, Any], value: Any, where: str) -> None:

@@ -84,6 +84,9 @@ def resolve(
             raise InvalidAgentRequest(f"No call waits for a result: {_join_ids(by_id)}.")
         return []
     if len(by_id) < len(sent):
+        if by_id:
+            message = "Send results and permissions alone, and user messages in a later request."
+            raise InvalidAgentRequest(message)
         ids = _join_ids(call.id for call in waiting)
         raise InvalidAgentRequest(f"These calls wait for a result or a permission: {ids}.")
     known = {call.id for call in waiting}

@@ -32,30 +32,25 @@ CALL_BLOCK: Final = _typed_object(
     name=TEXT,
     input={"type": "object"},
 )
-# The two forms of version 1: an address, and data with its media type.
-IMAGE_BLOCK: Final = {
-    **_typed_object("image", (), url=TEXT, mimeType=TEXT, data=TEXT),
-    "anyOf": [{"required": ["url"]}, {"required": ["mimeType", "data"]}],
+# `agents.protocol.images` checks its members further.
+IMAGE_BLOCK: Final = _typed_object("image", (), url=TEXT, mimeType=TEXT, data=TEXT)
+# A text, or blocks, of which each has the schema of its type.
+CONTENT: Final = {
+    "type": ["string", "array"],
+    "items": {"type": "object"},
+    "minItems": 1,
+    "maxItems": MAX_BLOCKS,
 }
-
-
-def _content(*blocks: dict[str, Any]) -> dict[str, Any]:
-    """A text, or blocks of these types."""
-    found = {"type": "array", "items": {"anyOf": list(blocks)}, "maxItems": MAX_BLOCKS}
-    return {"anyOf": [TEXT, found]}
 
 
 def _message(role: str, required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
     return _an_object(("role", *required), role={"const": role}, **properties)
 
 
-SHOWN: Final = _content(TEXT_BLOCK, IMAGE_BLOCK)
 SYSTEM: Final = _message("system", ("content",), content=TEXT)
-USER: Final = _message("user", ("content",), content=SHOWN)
-ASSISTANT: Final = _message(
-    "assistant", ("content",), content=_content(TEXT_BLOCK, THINKING_BLOCK, CALL_BLOCK)
-)
-RESULT: Final = _message("tool", ("toolCallId", "content"), toolCallId=CALL_ID, content=SHOWN)
+USER: Final = _message("user", ("content",), content=CONTENT)
+ASSISTANT: Final = _message("assistant", ("content",), content=CONTENT)
+RESULT: Final = _message("tool", ("toolCallId", "content"), toolCallId=CALL_ID, content=CONTENT)
 PERMISSION: Final = _message(
     "tool_permission",
     ("toolCallId", "granted"),
@@ -66,6 +61,13 @@ PERMISSION: Final = _message(
 # By role, so that the schema of a message is that of its role and an error names the member.
 STORED: Final = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": RESULT}
 SENT: Final = {"user": USER, "tool": RESULT, "tool_permission": PERMISSION}
+# The blocks that a message of a role may have, by their type.
+SHOWN_BLOCKS: Final = {"text": TEXT_BLOCK, "image": IMAGE_BLOCK}
+BLOCKS: Final = {
+    "user": SHOWN_BLOCKS,
+    "tool": SHOWN_BLOCKS,
+    "assistant": {"text": TEXT_BLOCK, "thinking": THINKING_BLOCK, "tool_use": CALL_BLOCK},
+}
 
 CHOICE: Final = _an_object(("name",), name=TEXT, trust={"type": "boolean"})
 CLIENT_TOOL: Final = _an_object(

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.gateway import credentials, imports, projects
+from console.gateway import credentials, groups, imports, projects
 
 PATHS = [
     path("projects", projects.index, name="projects"),
@@ -20,5 +20,8 @@ PATHS = [
         credentials.test,
         name="project_credentials_test",
     ),
+    path("approver-groups", groups.index, name="approver_groups"),
+    path("approver-groups/<uuid:group_id>", groups.one, name="approver_group"),
+    path("approver-groups/<uuid:group_id>/delete", groups.delete, name="approver_group_delete"),
     path("usage", projects.usage, name="gateway_usage"),
 ]

@@ -267,7 +267,7 @@ def _page(request: HttpRequest, user: User, row: ApprovalRequest) -> HttpRespons
     may_decide = request_details.is_open(row) and policies.may_decide(user, row)
     why_not = decisions.why_not_approved(row, user) if may_decide else ""
     is_waiting = row.current_status == ApprovalStatus.PENDING
-    obstacle = request_details.find_obstacle(row) if is_waiting else ""
+    obstacle = decisions.find_problem(row) if is_waiting else ""
     context = {
         "row": row,
         "details": request_details.build(row),
@@ -284,7 +284,7 @@ def _page(request: HttpRequest, user: User, row: ApprovalRequest) -> HttpRespons
         "may_withdraw": is_waiting and deciders.is_own(row, user),
         "max_note": MAX_NOTE,
         # What the page shows until the request has ended (static/halo/live.js).
-        "live": f"{row.status}-{row.execution_state}-{may_decide}-{bool(obstacle)}"
+        "live": f"{row.status}-{row.execution_state}-{may_decide}-{bool(why_not)}-{bool(obstacle)}"
         if row.current_status in WAITING
         else "",
     }

@@ -4,7 +4,7 @@ A row that has another customer since then stays with that one, and a value that
 then stays as it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -114,6 +114,7 @@ def _empty(join: Join, customer: Customer) -> None:
     for name, (before, after) in filled.get("columns", {}).items():
         if name in columns and merges.to_json(columns[name], customer) == after:
             setattr(customer, name, columns[name].to_python(before))
+    customer.trait_times = _take_back_times(customer.trait_times, filled.get("times", {}))
     for column in merges.FILLED_MEMBERS:
         members = getattr(customer, column)
         setattr(customer, column, _drop_given(members, filled.get(column, {})))
@@ -130,13 +131,19 @@ def _list_later_merges(join: Join) -> list[Join]:
 
 def _empty_merged(later: Join, filled: Mapping[str, Any]) -> dict[str, Any]:
     """Takes values back from the row that a later merge keeps; returns those that it passed on."""
-    passed: dict[str, Any] = {"columns": {}}
+    passed: dict[str, Any] = {"columns": {}, "times": {}}
     for name, (before, after) in filled.get("columns", {}).items():
         if later.merged.get(name) == after:
             later.merged[name] = before
         given = later.filled.get("columns", {})
         if name in given and given[name][1] == after:
             passed["columns"][name] = given.pop(name)
+    times = filled.get("times", {})
+    later.merged["trait_times"] = _take_back_times(later.merged.get("trait_times"), times)
+    given = later.filled.get("times", {})
+    for name, (_, after) in times.items():
+        if name in given and given[name][1] == after:
+            passed["times"][name] = given.pop(name)
     for column in merges.FILLED_MEMBERS:
         members = filled.get(column, {})
         later.merged[column] = _drop_given(later.merged.get(column, {}), members)
@@ -145,6 +152,18 @@ def _empty_merged(later: Join, filled: Mapping[str, Any]) -> dict[str, Any]:
         later.filled[column] = _drop_given(given, members)
     later.save(update_fields=["merged", "filled"])
     return passed
+
+
+def _take_back_times(
+    times: Mapping[str, int] | None, given: Mapping[str, Sequence[int | None]]
+) -> dict[str, int]:
+    """Returns the times of traits as they were before a join gave some of them."""
+    kept = dict(times or {})
+    for name, (before, after) in given.items():
+        if kept.get(name) == after:
+            kept.pop(name)
+            kept |= {} if before is None else {name: before}
+    return kept
 
 
 def _drop_given(members: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

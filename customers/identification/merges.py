@@ -216,13 +216,18 @@ def _fill(customer: Customer, merged: Customer) -> dict[str, Any]:
                 customer.email_claimed_at = merged.email_claimed_at
             if name in (merged.trait_times or {}):
                 times[name] = (merged.trait_times or {})[name]
-    customer.trait_times = times
+    earlier = customer.trait_times or {}
+    if times:
+        customer.trait_times = times
     _fill_times(customer, merged)
     members = _fill_members(customer, merged)
     names = (*FILLED, *SET_TOGETHER)
     after = {field.attname: to_json(field, customer) for field in _columns()}
     changed = {name: [before[name], after[name]] for name in names if before[name] != after[name]}
-    return {"columns": changed, **members}
+    written = {
+        name: [earlier.get(name), at] for name, at in times.items() if earlier.get(name) != at
+    }
+    return {"columns": changed, "times": written, **members}
 
 
 def _fill_times(customer: Customer, merged: Customer) -> None:

@@ -256,15 +256,18 @@ def ids_of(organization_id: UUID, external_ids: Iterable[str]) -> Mapping[str, s
 
 
 def author(organization_id: UUID, *, external_id: str, email: str) -> Customer | None:
-    """Returns the customer that a server names, by external id or else by email.
+    """Returns the customer that a server names, by external id or else by email, locked.
 
     A customer with an unknown external id is added; an email names the only customer that has it,
-    or else the only one that had it.
+    or else the only one that had it. Raises ErasedNames.
     """
     if external_id:
-        rows = access.customers(Access(organization_id))
-        return rows.get(pk=ids_of(organization_id, [external_id])[external_id])
-    return aliases.find_author(organization_id, email) if email else None
+        return lock_customers(organization_id, [external_id])[external_id]
+    found = aliases.find_author(organization_id, email) if email else None
+    if found is None:
+        return None
+    rows = access.customers(Access(organization_id)).select_for_update()
+    return rows.filter(pk=found.pk).first()
 
 
 def _ids(organization_id: UUID, external_ids: Sequence[str]) -> Mapping[str, str]:

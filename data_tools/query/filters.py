@@ -25,6 +25,7 @@ from foundation.text.values import find_same_values
 from foundation.text.words import split_name_query
 from tools_registry.api import Json
 
+ANY: Final = "any"
 MAX_TERMS: Final = 10
 # Of the values that one argument is read as.
 MAX_SAME: Final = 20
@@ -57,6 +58,11 @@ class Filters:
         """Adds the condition that the column of this name has a value, which is not `unless`."""
         if value is not None and value != unless:
             self.add(argument, Q(**{argument: value}))
+
+    def add_choices(self, argument: str, values: Sequence[str] | None) -> None:
+        """Adds the condition that the column of this name has one of some values, unless `any`."""
+        if values is not None and ANY not in values:
+            self.add(argument, Q(**{f"{argument}__in": values}))
 
     def add_ignoring_case(self, argument: str, value: str | None) -> None:
         """Adds the condition that the column of this name has a text, in upper or lower case."""

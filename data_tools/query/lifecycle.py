@@ -30,7 +30,7 @@ def choose(
     lifecycle: str,
     *,
     about: Collection[str | None] = (),
-    renewal_status: str | None = None,
+    renewal_status: Collection[str] | None = None,
 ) -> str:
     """Returns the lifecycle that a call is about: its argument, or what its others mean.
 
@@ -41,7 +41,7 @@ def choose(
         return lifecycle
     if "churned_at" in about:
         return Lifecycle.CHURNED
-    is_any = not OF_ANY.isdisjoint(about) or renewal_status == RenewalStatus.LOST
+    is_any = not OF_ANY.isdisjoint(about) or RenewalStatus.LOST in (renewal_status or ())
     return ANY if is_any or call.access.customer_id else lifecycle
 
 

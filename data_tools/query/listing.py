@@ -309,7 +309,9 @@ def _list_known_values(call: DataToolCall, argument: str, rows: QuerySet[Any], c
     counts = Counter(value or groups.NONE for value in read[:MAX_READ])
     common = sorted(counts, key=lambda value: (-counts[value], value))
     known = KnownValues(common, len(read) <= MAX_READ)
-    return _name_values(f"{known.quantity} values of {argument}", call.arguments[argument], common)
+    sent = call.arguments[argument]
+    wanted = sent if isinstance(sent, str) else ", ".join(sent)
+    return _name_values(f"{known.quantity} values of {argument}", wanted, common)
 
 
 def _name_values(what: str, value: str, known: Sequence[str]) -> str:

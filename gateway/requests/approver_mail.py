@@ -1,7 +1,10 @@
-"""The e-mail to the approvers of new requests. Its links open pages and decide nothing.
+"""The e-mails about new requests. Their links open pages and decide nothing.
 
 An organization's approvers get one a minute at most, with everything that was requested meanwhile:
 no number of requests is that number of mails. A mail that waits is replaced by the next one.
+
+A requester whose credential for the API is missing gets one mail about a project, and another one
+only once none of the requests that it was about waits any more.
 """
 
 import json
@@ -28,12 +31,13 @@ from gateway.requests import details as request_details
 from gateway.requests import statuses
 from gateway.requests.details import ShownArgument
 from workspace import outbox
-from workspace.models import MailKind
+from workspace.models import MailKind, OutgoingMail
 from workspace.outbox import Draft
 
 log = structlog.get_logger(__name__)
 
 ONE_REQUEST: Final = "gateway/approval_mail.txt"
+MISSING_CREDENTIAL: Final = "gateway/credential_mail.txt"
 SEVERAL_REQUESTS: Final = "gateway/approvals_mail.txt"
 MAX_ARGUMENT: Final = 200
 MAX_LISTED: Final = 20
@@ -61,11 +65,12 @@ def announce(organization_id: UUID) -> int:
     if limits.charge_or_share([bucket], record.limits_unavailable) is not None:
         return 0
     # Before the transaction: a request that cannot be read must not break it.
+    written = _write_credential_mails(organization_id, unannounced)
     mails = MailRound()
     _find_approvers(unannounced, mails)
     for row in unannounced:
         _describe(row, mails)
-    return _write_mails(organization_id, mails)
+    return written + _write_mails(organization_id, mails)
 
 
 def waiting_organizations() -> list[UUID]:
@@ -75,7 +80,7 @@ def waiting_organizations() -> list[UUID]:
 
 def was_sent(row: ApprovalRequest) -> bool:
     """Returns whether an approver was sent a mail about a request."""
-    return outbox.find_sent(row.mails.all()).exists()
+    return outbox.find_sent(row.mails.filter(kind=MailKind.APPROVAL)).exists()
 
 
 def _find_unannounced() -> QuerySet[ApprovalRequest]:
@@ -104,6 +109,52 @@ def _find_approvers(rows: Sequence[ApprovalRequest], mails: MailRound) -> None:
             continue
         for user in users:
             mails.by_approver.setdefault(user.email, set()).update(row.pk for row in same)
+
+
+def _write_credential_mails(organization_id: UUID, rows: Sequence[ApprovalRequest]) -> int:
+    """Writes to the requesters whose own credential is missing; returns how many."""
+    waiting: dict[tuple[str, str], list[ApprovalRequest]] = {}
+    for row in rows:
+        waiting.setdefault((row.surface, row.user_id), []).append(row)
+    written = 0
+    for same in waiting.values():
+        try:
+            written += _write_credential_mail(organization_id, same)
+        except Exception:  # approvers, and other requesters, are written to all the same
+            log.exception("requester_not_mailed", request=str(same[0].pk))
+    return written
+
+
+@transaction.atomic
+def _write_credential_mail(organization_id: UUID, rows: Sequence[ApprovalRequest]) -> int:
+    """Writes to one requester about the requests to one project; returns how many mails."""
+    recipient = request_details.find_reachable_requester(rows[0])
+    if recipient is None or not request_details.takes_personal_credentials(rows[0]):
+        return 0
+    # Tools of one project may need other credentials.
+    keys = [row.pk for row in rows if request_details.find_obstacle(row)]
+    # Another process may write to the same person.
+    lacking = [*_find_waiting().filter(pk__in=keys).select_for_update().order_by("pk")]
+    if not lacking:
+        return 0
+    sent = OutgoingMail.objects.filter(kind=MailKind.CREDENTIAL, recipient=recipient.email)
+    about = _find_waiting().filter(surface=rows[0].surface, mails__in=sent)
+    if about.exists():
+        return 0
+    name = request_details.project_name(rows[0])
+    project_id = policies.PROJECT_SURFACES.key_of(rows[0].surface)
+    context = {
+        "project_name": name,
+        "tools": sorted({row.tool for row in lacking}),
+        "url": f"{settings.HALO_PUBLIC_URL}/projects/{project_id}/credentials",
+        "requests_url": f"{settings.HALO_PUBLIC_URL}/requests",
+    }
+    subject = f"Your credential for {name} is missing"
+    text = render_to_string(MISSING_CREDENTIAL, context)
+    draft = Draft(recipient.email, subject, text, max(row.expires_at for row in lacking))
+    [mail] = outbox.add(organization_id, MailKind.CREDENTIAL, [draft])
+    mail.approval_requests.add(*lacking)
+    return 1
 
 
 @transaction.atomic

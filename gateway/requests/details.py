@@ -2,27 +2,37 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
-from approvals import deciders, decisions, masked_arguments, outcomes, requests
+from approvals import (
+    deciders,
+    decisions,
+    execution,
+    masked_arguments,
+    outcomes,
+    requests,
+    stored_arguments,
+)
+from approvals.decisions import UnreadableRequest
 from approvals.models import ApprovalRequest, ApprovalStatus
 from approvals.surface_rules import find_rules
 from audit import usage
 from foundation.db.storable import escape_characters
-from gateway import credentials, policies, servers
-from gateway.models import Authentication, Project, ProjectTool
+from gateway import credentials, policies, servers, source
+from gateway.models import Authentication, Effect, Project, ProjectTool
 from gateway.openapi import wire
 from gateway.openapi.shapes import OpenApiOperation, from_json
 from gateway.openapi.wire.values import InvalidArgument
-from gateway.policies import PROJECT_SURFACES
+from gateway.policies import PROJECT_SURFACES, ProjectPolicy
 from gateway.requests import statuses
 from gateway.servers import UnconfirmedServer
 from workspace.administration.access import organizations_administered
@@ -40,11 +50,21 @@ MISSING_OF_PROJECT: Final = (
     "The project has no credential for the API ({schemes}). The request waits: it can be approved "
     "once an admin has added one at {url} ."
 )
+DOCUMENT_CHANGED: Final = (
+    "The OpenAPI document of the project changed after the request was made. The call has to be "
+    "requested again."
+)
+SWITCHED_OFF: Final = (
+    "The tool “{tool}” is switched off. The request can be approved once an admin turns it on."
+)
+DENIED: Final = "The policy of the project denies this call now."
 MAX_UNFOLDED: Final = 200
 MAX_LISTED: Final = 50
 # How many arguments, and lines of its head, an item of a list has, and how much of each.
 MAX_ARGUMENTS_OF_LINE: Final = 6
 MAX_OF_LINE: Final = 160
+# Returns the policy of a project by its id.
+ReadPolicy: TypeAlias = Callable[[str], ProjectPolicy]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +98,6 @@ class Details:
     reason: str
     url: str
     result: str
-    is_outdated: bool
     is_destructive: bool
     rule: str
     times_returned: int
@@ -120,6 +139,7 @@ class ListedRequest:
     """One line of a list: what a call would do, on whose request, and its state.
 
     `arguments` are the first ones, each a name and a value, and `omitted` how many there are more.
+    `why_not` says why a call that waits cannot be approved now.
     `is_whole` if nothing that the page of the request shows of the call is cut or left out, so that
     it can be decided here. A request of another kind than a call to a project has its summary.
     """
@@ -134,6 +154,7 @@ class ListedRequest:
     omitted: int = 0
     is_whole: bool = False
     is_destructive: bool = False
+    why_not: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,25 +199,37 @@ def lists(user: User, wanted: RequestFilter = ALL_REQUESTS) -> Lists:
 
 
 def _list_rows(rows: Iterable[ApprovalRequest]) -> list[ListedRequest]:
-    """The lines of requests, with two statements for their projects and tools."""
+    """The lines of requests, with two statements for all projects and tools, and one a policy."""
     listed = [*rows]
     keys = {PROJECT_SURFACES.key_of(row.surface) for row in listed}
     projects = Project.objects.in_bulk(keys)
     tools = ProjectTool.objects.filter(project__in=keys, name__in={row.tool for row in listed})
+    tools = tools.select_related("project")
     by_name = {(tool.project_id, tool.name): tool for tool in tools}
+    read_policy = cache(policies.read)
     found = []
     for row in listed:
         key = PROJECT_SURFACES.key_of(row.surface)
-        found.append(_list_row(row, projects.get(key), by_name.get((key, row.tool))))
+        project, tool = projects.get(key), by_name.get((key, row.tool))
+        found.append(_list_row(row, project, tool, read_policy))
     return found
 
 
 def _list_row(
-    row: ApprovalRequest, project: Project | None, tool: ProjectTool | None
+    row: ApprovalRequest,
+    project: Project | None,
+    tool: ProjectTool | None,
+    read_policy: ReadPolicy,
 ) -> ListedRequest:
     label, url = outcomes.get_label(row), find_rules(row).page_url(row)
+    is_waiting = row.current_status == ApprovalStatus.PENDING
+    why_not = ""
+    if is_waiting and project is not None:
+        why_not = _explain_refusal(row, project, tool, read_policy) or _explain_missing(
+            row, project, tool
+        )
     if project is None or tool is None:
-        return ListedRequest(row=row, title=row.summary, label=label, url=url)
+        return ListedRequest(row=row, title=row.summary, label=label, url=url, why_not=why_not)
     operation = from_json(tool.operation)
     shown = masked_arguments.mask(row.arguments, operation.full_schema)
     head = _head(project, operation, shown.values).splitlines()
@@ -204,6 +237,8 @@ def _list_row(
         (_safe(name), _safe(shown.text(name) if isinstance(value, str) else shown.line(name)))
         for name, value in shown.values.items()
     ]
+    if is_waiting and shown.unreadable:
+        why_not = UnreadableRequest.message
     is_whole = (
         row.version == project.version
         and not (shown.undeclared or shown.unreadable)
@@ -221,6 +256,7 @@ def _list_row(
         omitted=max(0, len(arguments) - MAX_ARGUMENTS_OF_LINE),
         is_whole=is_whole,
         is_destructive=tool.is_destructive,
+        why_not=why_not,
     )
 
 
@@ -271,7 +307,6 @@ def build(row: ApprovalRequest) -> Details:
         url=statuses.url(row),
         result="" if row.result is None else _result(masked_arguments.masked_result(row)),
         rule=_safe(row.rule["text"]) if row.rule else "",
-        is_outdated=project is not None and row.version != project.version,
         is_destructive=tool is not None and tool.is_destructive,
         times_returned=_times_returned(row),
     )
@@ -291,6 +326,12 @@ def find_obstacle(row: ApprovalRequest) -> str:
     Empty if there is none, and for a request that cannot be executed for another reason.
     """
     project, tool = _find_tool(row)
+    return _explain_missing(row, project, tool)
+
+
+def _explain_missing(
+    row: ApprovalRequest, project: Project | None, tool: ProjectTool | None
+) -> str:
     if project is None or tool is None:
         return ""
     operation = from_json(tool.operation)
@@ -308,6 +349,51 @@ def find_obstacle(row: ApprovalRequest) -> str:
     text = MISSING_OF_REQUESTER if is_personal else MISSING_OF_PROJECT
     url = f"{settings.HALO_PUBLIC_URL}/projects/{project.pk}/credentials"
     return text.format(who=row.user_email, schemes=" and ".join(missing), url=url)
+
+
+def takes_personal_credentials(row: ApprovalRequest) -> bool:
+    """Returns whether the call of a request is sent with a credential that its requester adds."""
+    project, _tool = _find_tool(row)
+    return project is not None and project.authentication == Authentication.PERSON
+
+
+def find_reachable_requester(row: ApprovalRequest) -> User | None:
+    """Returns the person who made a request, if they still can use pages of the organization."""
+    try:
+        key = UUID(row.user_id)
+    except ValueError:  # a key has no user
+        return None
+    user = User.objects.filter(pk=key, is_active=True, is_program=False).first()
+    return user if user is not None and row.organization_id in user.active_roles else None
+
+
+def find_refusal(row: ApprovalRequest) -> str:
+    """Returns why the call of a request would be refused if it was approved now, else nothing.
+
+    An approval makes all of these checks again, and more (`gateway.review`).
+    """
+    project, tool = _find_tool(row)
+    return _explain_refusal(row, project, tool, policies.read)
+
+
+def _explain_refusal(
+    row: ApprovalRequest,
+    project: Project | None,
+    tool: ProjectTool | None,
+    read_policy: ReadPolicy,
+) -> str:
+    if project is None or tool is None or not tool.is_present:
+        return execution.GONE.format(tool=row.tool)
+    if row.version != project.version:
+        return DOCUMENT_CHANGED
+    if not tool.is_enabled:
+        return SWITCHED_OFF.format(tool=row.tool)
+    unavailability = source.find_unavailability(tool, from_json(tool.operation))
+    if unavailability is not None:
+        return unavailability.message
+    arguments = stored_arguments.as_stored(row.arguments)
+    decision = read_policy(project.pk).decide(row.tool, arguments, is_read=tool.is_read)
+    return DENIED if decision.effect == Effect.DENY else ""
 
 
 def project_name(row: ApprovalRequest) -> str:

@@ -178,7 +178,10 @@ def digest(policy: Mapping[str, Any]) -> str:
 
 
 def restore(project: Project, before: Mapping[str, Any], left: str, by: Editor) -> None:
-    """Makes the policy what a snapshot has. Raises PolicyChanged unless it is as it was `left`."""
+    """Makes the policy what a snapshot has.
+
+    Raises PolicyChanged unless it is as it was `left`, and if a group of approvers is gone.
+    """
     with transaction.atomic():
         _lock(project)
         if digest(snapshot(project)) != left:
@@ -248,11 +251,15 @@ def _restore_rule(project: Project, position: int, rule: Mapping[str, Any]) -> N
     row, _is_new = PolicyRule.objects.update_or_create(
         pk=UUID(rule["id"]), project=project, defaults={"position": position, **columns}
     )
-    # A person or group may be gone, or have left the organization.
+    # A person may be gone, or have left the organization.
     members = User.objects.filter(memberships__organization=project.organization_id)
     row.approvers.set(members.filter(pk__in=rule["approvers"]).distinct())
-    groups = ApproverGroup.objects.filter(organization=project.organization_id)
-    row.approver_groups.set(groups.filter(pk__in=rule["approver_groups"]))
+    groups = ApproverGroup.objects.filter(
+        organization=project.organization_id, pk__in=rule["approver_groups"]
+    )
+    if len(groups) < len(rule["approver_groups"]):
+        raise PolicyChanged  # a rule without its groups may leave its requests to others
+    row.approver_groups.set(groups)
 
 
 def _lock(project: Project) -> None:

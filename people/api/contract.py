@@ -112,6 +112,8 @@ def _parameters(operation: Operation) -> list[Any]:
     found: list[Any] = [operation.query] if operation.query else []
     if operation.is_read:
         return [*found, IF_NONE_MATCH]
+    if not operation.is_change:
+        return found
     return [*found, IDEMPOTENCY_KEY, *([IF_MATCH] if operation.on_version else [])]
 
 

@@ -1,13 +1,19 @@
 """What an operation of the HR API is, as data: the views, the contract and MCP read it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
+from django.db.models import QuerySet
 from rest_framework.serializers import Serializer
 
 from oauth.server_keys import KeyPrincipal
+from people import access, key_limits
+from people.models import Person
+from people.models.columns import Record
+
+R = TypeVar("R", bound=Record)
 
 READ: Final = "GET"
 
@@ -15,6 +21,8 @@ READ: Final = "GET"
 @dataclass(frozen=True, slots=True)
 class CheckedCall:
     """One call of an operation, checked: `organization_id` is that of the records it sees.
+
+    Operations read records by `rows` and `row`, which leave out what the key does not see.
 
     `if_match` is the entity tag that a change requires, empty for other operations. `is_for_ai`
     says that an AI client is answered, which limits the absences (`people.disclosure`).
@@ -27,6 +35,21 @@ class CheckedCall:
     body: Mapping[str, Any] = field(default_factory=dict)
     if_match: str = ""
     is_for_ai: bool = False
+
+    def rows(self, model: type[R]) -> QuerySet[R]:
+        """Returns the rows that the key sees."""
+        found = access.rows(model, self.organization_id)
+        return key_limits.limit_rows(found, self.key.record_limit, self.organization_id)
+
+    def row(self, model: type[R], key: object, *related: str, **more: Any) -> R:
+        """Returns one row that the key sees, as `access.row`. Raises RecordNotFound."""
+        return access.find_row(self.rows(model), key, *related, **more)
+
+    def find_visible_people(self) -> Collection[str] | None:
+        """Returns the ids of the people whom a limited key sees; None for everybody."""
+        if not self.key.record_limit:
+            return None
+        return frozenset(self.rows(Person).order_by().values_list("pk", flat=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +73,7 @@ class Operation:
     the projection leaves out. `also` are members of an answer besides its data, with examples in
     `also_example`; `also_projection` are the fields of them that may be answered over MCP.
     Resources of a `personal` operation are records of people. `read_by` is the id of the operation
-    that reads the record that this one changes.
+    that reads the record that this one changes. What a `dry` operation does is rolled back.
     """
 
     id: str
@@ -66,6 +89,7 @@ class Operation:
     lists: bool = False
     pages: bool = False
     on_version: bool = False
+    dry: bool = False
     also: Mapping[str, Any] = field(default_factory=dict)
     also_example: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
@@ -78,6 +102,10 @@ class Operation:
     @property
     def is_read(self) -> bool:
         return self.method == READ
+
+    @property
+    def is_change(self) -> bool:
+        return not self.is_read and not self.dry
 
     def rows(self, body: Mapping[str, Any]) -> int:
         """Returns how many records of people an answer has."""

@@ -44,7 +44,7 @@ def find_referenced_row(
 ) -> Any:
     """Returns the row that a body or a query names. Raises ReferenceNotFound."""
     try:
-        return access.row(model, call.organization_id, key, **conditions)
+        return call.row(model, key, **conditions)
     except access.RecordNotFound:
         raise access.ReferenceNotFound(model, key, name) from None
 
@@ -55,7 +55,7 @@ def filter_people(call: CheckedCall, day: date) -> QuerySet[Person]:
     Membership of teams is that of a day. Raises ApiError for a name or id that nothing has.
     """
     query = call.query
-    people = access.rows(Person, call.organization_id)
+    people = call.rows(Person)
     if "search" in query:
         people = _filter_words(people, call, query["search"])
     if "department" in query:
@@ -96,7 +96,7 @@ def has_all_levels(call: CheckedCall) -> bool:
 def list_current_memberships(call: CheckedCall, day: date) -> QuerySet[OrgUnitMembership]:
     """Returns the memberships of units that hold on a day."""
     is_current = Q(effective_to=None) | Q(effective_to__gt=day)
-    rows = access.rows(OrgUnitMembership, call.organization_id)
+    rows = call.rows(OrgUnitMembership)
     return rows.filter(is_current, effective_from__lte=day)
 
 
@@ -104,16 +104,16 @@ def find_items(
     call: CheckedCall, item_kind: ReferenceKind, parameter: str
 ) -> Sequence[ReferenceItem]:
     """Returns the reference entries whose id or label a parameter has. Raises ApiError."""
-    rows = access.rows(ReferenceItem, call.organization_id).filter(kind=item_kind)
+    rows = call.rows(ReferenceItem).filter(kind=item_kind)
     return _find_named(list(rows), "label", parameter, call.query[parameter])
 
 
 def _find_units(call: CheckedCall, parameter: str, name: str) -> Sequence[OrgUnit]:
-    rows = access.rows(OrgUnit, call.organization_id).order_by("name")
+    rows = call.rows(OrgUnit).order_by("name")
     if parameter == "team":
         rows = rows.filter(type=UnitType.TEAM)
     else:
-        members = access.rows(Person, call.organization_id).filter(department=OuterRef("pk"))
+        members = call.rows(Person).filter(department=OuterRef("pk"))
         rows = rows.filter(Q(type=UnitType.DEPARTMENT) | Exists(members))
     return _find_named(list(rows), "name", parameter, name)
 
@@ -140,8 +140,8 @@ def _filter_words(people: QuerySet[Person], call: CheckedCall, search: str) -> Q
     if len(searched) > search_words.MAX_SEARCHED:
         issue = f"Send at most {search_words.MAX_SEARCHED} different words."
         raise field_error(400, "search", issue)
-    own = access.rows(Person, call.organization_id).order_by()
-    units = access.rows(OrgUnit, call.organization_id).values_list("pk", "name")
+    own = call.rows(Person).order_by()
+    units = call.rows(OrgUnit).values_list("pk", "name")
     names = {key: list(search_words.list_spellings(name)) for key, name in units}
     unfilled = own.filter(search_text=None)
     has_unfilled = unfilled.exists()

@@ -155,6 +155,9 @@ class TimeOffQuery(ChangesQuery, OwnersQuery):
         help_text="The last changed first, or the earliest first; the latest first without it.",
     )
     person_id = RecordKey(required=False)
+    waits_for_id = RecordKey(
+        required=False, help_text="Only pending requests that this person may decide about next."
+    )
     status = Choice(list(STATUSES), required=False)
     type = serializers.CharField(required=False, max_length=64, help_text="Name of the category.")
 

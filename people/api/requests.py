@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.db import transaction
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 
@@ -38,6 +39,8 @@ def answer(
         body=body,
         if_match=_if_match(operation, request),
     )
+    if operation.dry:
+        return _run_dry(operation, call)
     if operation.is_read:
         return _run(operation, call)
     header = request.headers.get(idempotency.HEADER, "")
@@ -57,6 +60,13 @@ def is_known(request: Request, etag: str) -> bool:
 def _run(operation: Operation, call: CheckedCall) -> Mapping[str, Any]:
     found = operation.run(call)
     return {"body": found.body, "etag": found.etag, "rows": operation.rows(found.body)}
+
+
+def _run_dry(operation: Operation, call: CheckedCall) -> Mapping[str, Any]:
+    with transaction.atomic():
+        found = _run(operation, call)
+        transaction.set_rollback(True)
+    return found
 
 
 def _single(request: Request) -> dict[str, str]:

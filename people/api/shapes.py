@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from people import employment, models
+from people import employment, key_limits, models
 from people.api.fields import NullText, ResourceSerializer
 from people.api.time_off_shapes import LeaveYearSerializer
 from people.employment import EmploymentState
@@ -15,9 +15,18 @@ class IdentifiedSerializer(ResourceSerializer):
     id = serializers.CharField()
 
 
+class KeyLimitSerializer(ResourceSerializer):
+    """The unit or work place whose people a key sees."""
+
+    type = serializers.ChoiceField([key_limits.UNIT, key_limits.WORK_PLACE])
+    id = serializers.CharField()
+    name = serializers.CharField(allow_null=True, help_text="null if it is not there any more.")
+
+
 class KeySerializer(ResourceSerializer):
     key_id = serializers.CharField()
     scopes = serializers.ListField(child=serializers.CharField())
+    limited_to = KeyLimitSerializer(allow_null=True, help_text="null if it sees everybody.")
 
 
 class EnvironmentSerializer(ResourceSerializer):
@@ -71,8 +80,15 @@ class LabelledSerializer(ResourceSerializer):
 
 
 class PersonNameSerializer(ResourceSerializer):
+    """Somebody whom a record names. Needs `visible_people` as context: null for others."""
+
     id = serializers.CharField(source="pk")
     display_name = serializers.CharField()
+
+    def to_representation(self, instance: models.Person) -> Any:
+        visible = self.context["visible_people"]
+        is_visible = visible is None or instance.pk in visible
+        return super().to_representation(instance) if is_visible else None
 
 
 class WorkingTimeSerializer(ResourceSerializer):

@@ -196,6 +196,33 @@ def _label_of(row: Any) -> str | None:
     return None if row is None else str(row)
 
 
+class LeftSerializer(ResourceSerializer):
+    """What is left of an allowance in a leave year, with a request and without it."""
+
+    leave_year = LeaveYearSerializer(source="year")
+    remaining = Days(source="balance.remaining")
+    remaining_without = Days(source="balance_without.remaining")
+
+
+class TimeOffDryRunSerializer(ResourceSerializer):
+    """What a request would be. Needs `left` as context, which is None if the key may not read it.
+
+    It is that of the category, in the leave years of the days, and in the present one for days of a
+    closed year.
+    """
+
+    length = Days(source="amount_days", help_text="Working days.")
+    duration_minutes = serializers.IntegerField(source="amount_minutes")
+    status_code = serializers.ChoiceField(models.AbsenceStatus.choices, source="status")
+    left = serializers.SerializerMethodField()
+
+    @extend_schema_field(LeftSerializer(many=True, allow_null=True))
+    def get_left(self, _row: models.TimeOff) -> Any:
+        """Pending requests are subtracted. null if the key does not have time_off:read."""
+        left = self.context["left"]
+        return None if left is None else LeftSerializer(left, many=True).data
+
+
 class CategorySerializer(ResourceSerializer):
     id = serializers.CharField(source="pk")
     name = serializers.CharField()

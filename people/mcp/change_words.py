@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from foundation.text.folding import remove_invisible
-from people import access, allowances, balances, days, disclosure, leave_years
+from people import allowances, balances, days, disclosure, leave_years
 from people.api.operation import CheckedCall
 from people.balances import CategoryBalance
 from people.leave_years import LeaveYear
@@ -24,7 +24,7 @@ Allowances: TypeAlias = Mapping[tuple[LeaveYear, str], CategoryBalance]
 
 def find_request(call: CheckedCall, key: object) -> TimeOff:
     """Returns a request with its category. Raises RecordNotFound."""
-    return access.row(TimeOff, call.organization_id, key, "category", "person__organization")
+    return call.row(TimeOff, key, "category", "person__organization")
 
 
 def read_allowances(call: CheckedCall, rows: Sequence[TimeOff]) -> Allowances:
@@ -37,7 +37,7 @@ def read_allowances(call: CheckedCall, rows: Sequence[TimeOff]) -> Allowances:
         return {}
     settings = leave_years.find_settings(call.organization_id)
     related = ("working_pattern", "organization")
-    person = access.row(Person, call.organization_id, rows[0].person_id, *related)
+    person = call.row(Person, rows[0].person_id, *related)
     dates = sorted(day for row in rows for day in (row.start_date, row.end_date))
     if dates[0] < (today := days.today(person.organization)):
         dates.append(today)

@@ -167,8 +167,9 @@ def list_reports(
     description=(
         "List absences and requests, the latest first: of one person, of a status, of the people "
         "below a manager, or between two days; with sort start_date the next one first. What waits "
-        "for a manager: status pending, with manager_id. For who is out use who_is_out. Why "
-        f"somebody is absent is never included. {NOT_LISTED}"
+        "for the decision of somebody: waits_for_id, which also counts deputies and the second of "
+        "two approvals. For who is out use who_is_out. Why somebody is absent is never included. "
+        f"{NOT_LISTED}"
     ),
     operation="listTimeOff",
     app=TIME_OFF_CALENDAR,
@@ -177,6 +178,7 @@ def list_time_off(
     context: ToolContext,
     *,
     person_id: str | None = None,
+    waits_for_id: str | None = None,
     status: str | None = None,
     from_: str | None = None,
     to: str | None = None,
@@ -187,6 +189,7 @@ def list_time_off(
 ) -> Facts:
     query = {
         "person_id": person_id,
+        "waits_for_id": waits_for_id,
         "status": status,
         "from": from_,
         "to": to,

@@ -9,8 +9,7 @@ from functools import cache
 from typing import Annotated, Any, Final
 
 from oauth.server_keys import KeyPrincipal
-from people import access, days
-from people.api import callers
+from people import days
 from people.api.operation import Operation
 from people.mcp import (
     contract,
@@ -145,8 +144,9 @@ def get_person_context(context: ToolContext, person_id: Identifier) -> Facts:
 
 def _today_of_person(context: ToolContext, person_id: str) -> date:
     with running.failures(context):
-        organization_id = callers.records_of(running.key_of(context))
-        row = access.row(Person, organization_id, person_id, "organization", "work_place")
+        found = OperationCall(EXPOSED["getPerson"], {"person_id": person_id})
+        call = running.check_call(running.key_of(context), found)
+        row = call.row(Person, person_id, "organization", "work_place")
     return days.today(row.organization, row.work_place)
 
 

@@ -31,8 +31,9 @@ class DeciderRole(models.TextChoices):
 class TimeOffDecision(Record):
     """A request was approved in one step, rejected or cancelled. `people.time_off` writes it.
 
-    `person` is the one who decided, by `role`. `user` is the account that was signed in, and
-    `program` the name of the API key that was sent. A cancellation has no step.
+    `person` is the one who decided, by `role`. `user` is the account that was signed in. `program`
+    is the name of the API key that was sent, and `key_id` its id, which decisions of earlier
+    versions do not have. A cancellation has no step.
     """
 
     id = key(new_decision_id)
@@ -49,6 +50,7 @@ class TimeOffDecision(Record):
         settings.AUTH_USER_MODEL, models.SET_NULL, verbose_name=_("by"), related_name="+", null=True
     )
     program = models.CharField(_("program"), max_length=MAX_PROGRAM, blank=True, default="")
+    key_id = models.UUIDField(null=True, editable=False)
     comment = models.CharField(_("comment"), max_length=MAX_COMMENT, blank=True, default="")
 
     class Meta:

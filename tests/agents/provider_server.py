@@ -22,6 +22,7 @@ OPENAI_STOPS = {
     "calls": "tool_calls",
     "length": "length",
     "refusal": "content_filter",
+    "missing": None,
 }
 
 # Of each response, the events behind its text.

@@ -106,8 +106,9 @@ def test_a_turn_that_has_lost_its_session_stores_nothing(app: Application, scrip
     Session.objects.update(turn_id=uuid7(), leased_until=timezone.now() + sessions.LEASE)
     before = app.history(session_id)
     lost = SessionTurn.objects.get().pk
+    late = ModelCompletion(says("Late"), StopReason.END_TURN)
     with pytest.raises(sessions.LeaseLost):
-        sessions.record_answer(session_id, lost, ModelCompletion(says("Late"), StopReason.END_TURN))
+        sessions.record_answer(session_id, lost, late, ModelUsage())
     with pytest.raises(sessions.LeaseLost):
         sessions.record_result(session_id, lost, result("c1"))
     sessions.end_turn(session_id, lost, TurnStopEvent(StopReason.ERROR), ModelUsage())

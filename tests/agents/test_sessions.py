@@ -131,6 +131,7 @@ def test_only_one_turn_runs_at_a_time(app: Application, script: Script) -> None:
     Session.objects.update(turn_id=running, leased_until=until)
     answer = app.turn(session_id, says("Hi"))
     assert (answer.status, answer.error) == (409, "Another turn of this session is running.")
+    assert answer.headers["retry-after"] == "1"
     Session.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
     assert app.turn(session_id, says("Hi")).status == 200
     assert len(script.requests) == 2

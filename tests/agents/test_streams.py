@@ -75,12 +75,12 @@ def test_a_silent_stream_is_kept_open_by_comments(
     monkeypatch.setattr(edge, "KEEP_ALIVE_SECONDS", 0.05)
 
     async def look() -> Client:
-        waiting = wait_for(script)
+        model = HeldModel(script)
         client = Client(app, "PUT", "/session", BODY)
         with serving() as served:
             answering = client.answer(served)
             await wait_until(lambda: client.sent.count(b": keep-alive\n\n") >= 2)
-            waiting.set()
+            model.may_answer.set()
             await answering
         return client
 
@@ -89,17 +89,19 @@ def test_a_silent_stream_is_kept_open_by_comments(
     assert (client.status, client.headers["cache-control"]) == (200, "no-store")
 
 
-def wait_for(script: Script) -> asyncio.Event:
-    """Lets the model of the script answer only once the event is set."""
-    may_answer, respond = asyncio.Event(), script.respond
+class HeldModel:
+    """The model of a script, which answers only once `may_answer` is set."""
 
-    async def later(request: ModelRequest) -> AsyncGenerator[Answered, None]:
-        await may_answer.wait()
-        async for piece in respond(request):
+    def __init__(self, script: Script) -> None:
+        self.may_answer, self.is_asked = asyncio.Event(), False
+        self._respond = script.respond
+        script.respond = self._respond_later  # type: ignore[method-assign]  the test's own
+
+    async def _respond_later(self, request: ModelRequest) -> AsyncGenerator[Answered, None]:
+        self.is_asked = True
+        await self.may_answer.wait()
+        async for piece in self._respond(request):
             yield piece
-
-    script.respond = later  # type: ignore[method-assign]  the test's own
-    return may_answer
 
 
 @pytest.mark.parametrize("stream", ["delta", "message", "none"])
@@ -107,17 +109,18 @@ def test_a_client_that_leaves_does_not_end_its_turn(
     app: Application, script: Script, stream: str
 ) -> None:
     async def leave() -> None:
-        may_answer = wait_for(script)
+        model = HeldModel(script)
         client = Client(app, "PUT", "/session", {**BODY, "stream": stream})
         with serving() as served:
             answering = client.answer(served)
-            await wait_until(lambda: bool(script.requests) or Session.objects.exists())
+            # The turn runs by then: before, nothing but the end of its lease would end it.
+            await wait_until(lambda: model.is_asked)
             client.gone.set()
             if stream == "none":
                 answering.cancel()
             else:
                 await answering
-            may_answer.set()
+            model.may_answer.set()
             await wait_until(lambda: SessionTurn.objects.filter(ended_at__isnull=False).exists())
 
     asyncio.run(leave())
@@ -129,14 +132,14 @@ def test_a_client_that_leaves_does_not_end_its_turn(
 
 def test_a_server_that_stops_ends_its_streams_and_turns(app: Application, script: Script) -> None:
     async def stop() -> Client:
-        may_answer = wait_for(script)
+        model = HeldModel(script)
         client = Client(app, "PUT", "/session", BODY)
         with serving() as served:
             answering = client.answer(served)
             await wait_until(lambda: b"turn_start" in client.sent)
             served.end()
             await answering
-        may_answer.set()
+        model.may_answer.set()
         return client
 
     client = asyncio.run(stop())

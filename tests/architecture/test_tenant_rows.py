@@ -46,6 +46,7 @@ MAY_QUERY = {
     "gateway/requests/details.py",
     "gateway/resources.py",
     "gateway/rules/editing.py",
+    "gateway/rules/groups.py",
     "gateway/rules/opening.py",
     "gateway/source.py",
     "oauth/clients/cimd/resolving.py",

@@ -77,7 +77,7 @@ def many(db: None) -> None:  # noqa: ARG001  opens the database
     Organization.objects.create(name="Mine", slug="mine", widget_key="mine")
     SecurityEvent.objects.bulk_create(
         SecurityEvent(
-            kind=f"kind_{number % 40}" if number % 50 else "policy_changed",
+            kind=f"kind_{number % 40}" if number % 500 else "policy_changed",
             minute=NOW,
             address_prefix=f"192.0.{number}.0/24",
             subject=f"subject-{number % 300}",

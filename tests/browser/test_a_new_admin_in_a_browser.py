@@ -69,7 +69,7 @@ class VendorCase:
 CASES = [
     VendorCase(
         title="HubSpot",
-        label="Private app token",
+        label="Service key, or token of a private app",
         credential=FakeVendor.token,
         action="Create a deal",
         tool="hubspot.create_deal",

@@ -54,7 +54,7 @@ def test_a_decision_appears_on_every_open_page_of_the_request(
         assert accessibility.findings(visitor) == []
         page = visitor.page
         page.get_by_role("link", name=tool).first.click()
-        expect(page.get_by_role("button", name="Approve")).to_be_visible()
+        expect(page.get_by_role("button", name="Approve", exact=True)).to_be_visible()
         assert accessibility.findings(visitor) == []
         second = page.context.new_page()
         second.goto(f"{server.url}{path}")
@@ -91,6 +91,48 @@ def test_selected_requests_are_reviewed_and_rejected_together_with_the_keyboard(
         page.get_by_role("button", name="Reject these 2 requests").focus()
         page.keyboard.press("Enter")
         expect(page.get_by_text("2 rejected.", exact=True)).to_be_visible()
+        assert visitor.problems == []
+
+
+def test_the_list_is_walked_with_keys_that_do_nothing_in_text_fields(
+    browser: Browser, server: Server, account: Account, projects: tuple[McpClient, str]
+) -> None:
+    tool = project_rows.DELETE_USER.name
+    for name in ("Cy", "Di", "Ed"):
+        projects[0].call(tool, {"id": name})
+    with chromium.visiting(browser, server.url) as visitor:
+        visitor.open_and_sign_in(account.email)
+        visitor.open("/requests")
+        page = visitor.page
+        links, box = page.locator("a[data-row]"), page.get_by_label("Keyboard: j and k")
+        expect(box).to_be_checked()
+        page.keyboard.press("j")
+        expect(links.nth(0)).to_be_focused()
+        page.keyboard.press("j")
+        expect(links.nth(1)).to_be_focused()
+        page.keyboard.press("Control+j")
+        expect(links.nth(1)).to_be_focused()
+        # The focus is lost as the refresh of the list loses it.
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press("k")
+        expect(links.nth(0)).to_be_focused()
+        field = page.get_by_label("Tool", exact=True)
+        field.focus()
+        page.keyboard.type("jk")
+        expect(field).to_be_focused()
+        expect(field).to_have_value("jk")
+        box.click()
+        page.reload()
+        expect(box).not_to_be_checked()
+        page.keyboard.press("j")
+        expect(page.locator("a[data-row]:focus")).to_have_count(0)
+        box.click()
+        page.keyboard.press("j")
+        expect(links.nth(0)).to_be_focused()
+        assert accessibility.findings(visitor) == []
+        path = links.nth(0).get_attribute("href")
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**{path}")
         assert visitor.problems == []
 
 

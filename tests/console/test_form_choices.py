@@ -58,7 +58,7 @@ def test_no_form_of_the_console_asks_for_the_only_organization(
             found += 1
             assert one.form.kinds["organization"] == "hidden", one.page
             assert one.form.fields["organization"] == [str(acme.pk)], one.page
-    assert found == 6
+    assert found == 7
 
 
 def test_every_form_of_the_admin_selects_the_only_organization(

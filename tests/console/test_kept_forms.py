@@ -2,6 +2,7 @@
 
 import html
 import time
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,7 +12,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from console.kept_forms import MAX_KEPT, SECONDS, SESSION_KEY
+from console.kept_forms import (
+    KEPT_OF_ACCOUNT,
+    KEPT_OF_ORGANIZATION,
+    MAX_KEPT,
+    SECONDS,
+    SESSION_KEY,
+)
 from oauth.models import Authorization
 from tests.drivers import project_rows
 from tests.drivers.oauth_client import OAuthClient
@@ -90,6 +97,41 @@ def test_the_form_is_filled_until_it_is_sent(owner: User) -> None:
     assert "Personal token created" in send(browser, TOKENS, **form.fields).content.decode()
     assert form_at(browser, TOKENS).fields["name"] == [""]
     assert SESSION_KEY not in browser.session
+
+
+def flood(user: User) -> str:
+    """Keeps large forms of a user in new browsers until one is refused; returns that page."""
+    form = form_at(open_browser(user), TOKENS)
+    for _attempt in range(100):
+        answer = send(Client(), TOKENS, **{**form.fields, "name": "a" * 1_000_000})
+        if answer.status_code != HTTPStatus.FOUND:
+            return str(answer.content.decode())
+    raise AssertionError("None was refused.")
+
+
+@pytest.mark.usefixtures("acme")
+def test_no_more_is_kept_of_an_account_in_an_hour_and_a_page_says_so(owner: User) -> None:
+    browser = send_signed_out(owner, name=TEXT)
+    page = flood(owner)
+    assert "What you entered could not be kept" in page
+    assert f"/signin?next={TOKENS}" in page.replace("%2F", "/")
+    form = form_at(open_browser(owner), TOKENS)
+    refused = send(browser, TOKENS, **{**form.fields, "name": "later " * 100_000})
+    assert "What you entered could not be kept" in refused.content.decode()
+    sign_in(browser, owner)
+    assert form_at(browser, TOKENS).fields["name"] == [TEXT]
+    stranger = User.objects.create_user("stranger@other.example", PASSWORD)
+    organizations.create("Other", owner=stranger)
+    assert SESSION_KEY in send_signed_out(stranger, name=TEXT).session
+
+
+def test_no_more_is_kept_of_an_organization_in_an_hour(acme: Organization, owner: User) -> None:
+    count = KEPT_OF_ORGANIZATION.count // KEPT_OF_ACCOUNT.count + 1
+    for number in range(count):
+        member = User.objects.create_user(f"member-{number}@acme.example", PASSWORD)
+        organizations.join(acme, member)
+        assert "What you entered could not be kept" in flood(member)
+    assert SESSION_KEY not in send_signed_out(owner, name="a" * 900_000).session
 
 
 @pytest.mark.usefixtures("acme")

@@ -35,6 +35,7 @@ WITHOUT_ROWS = {"mfa.authenticator", "oauth.idtoken"}
 MAKES_NEW = {
     *("ask_tool", "project_new", "server_keys", "api_keys", "agent_keys", "project_tokens"),
     *("personal_tokens", "service_clients", "service_client_credentials"),
+    "approver_groups",
     *("account_change_password", "mfa_activate_totp", "account_reauthenticate"),
     *("mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_add_webauthn"),
     *("mfa_generate_recovery_codes", "mfa_deactivate_totp"),

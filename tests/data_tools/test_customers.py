@@ -107,6 +107,24 @@ def test_the_activity_of_a_customer_is_counted(mcp: McpClient, grant: Grant) -> 
     assert set(times) == {"last_ticket_at", "last_conversation_at", "last_event_at"}
 
 
+def test_a_profile_has_the_tickets_of_the_list_and_no_spam(mcp: McpClient, grant: Grant) -> None:
+    records = Records(grant).add()
+    (customer,), (company,) = records.customers, records.companies
+    Ticket.objects.create(
+        organization=grant.organization,
+        customer=customer,
+        company=company,
+        subject="Win a boat",
+        status=TicketStatus.SPAM,
+        created_at=timezone.now() + timedelta(minutes=1),
+    )
+    (listed,) = answer(mcp, "data_search_tickets", user=customer.pk)["items"]
+    of_user = answer(mcp, "data_find_user", user=customer.pk)["activity"]
+    of_company = answer(mcp, "data_find_company", company=company.pk)["activity"]
+    for activity in (of_user, of_company):
+        assert (activity["tickets"], activity["last_ticket_at"]) == (1, listed["created_at"])
+
+
 def test_a_name_of_two_customers_returns_both(
     mcp: McpClient, grant: Grant, maria: Customer
 ) -> None:

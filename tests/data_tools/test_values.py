@@ -11,6 +11,7 @@ from tests.drivers.data_tools import answer, ids, refusal
 from tests.drivers.grants import Grant, make_grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.statements import record_statements
+from tests.drivers.threads import conversation, customer_message, ticket
 from workspace import access
 from workspace.models import Company, Event, RenewalStatus
 
@@ -241,12 +242,47 @@ def test_a_choice_that_others_call_otherwise_is_refused_with_the_word_here(
 @pytest.mark.parametrize(
     "status", [["open", "snoozed"], '["open","snoozed"]', "open,snoozed", "open, snoozed"]
 )
-def test_several_choices_are_refused_with_all_that_there_are(mcp: McpClient, status: Any) -> None:
+def test_several_choices_are_read_in_any_form(mcp: McpClient, grant: Grant, status: Any) -> None:
+    for one in ("open", "snoozed", "resolved", "spam"):
+        ticket(grant, one, status=one)
+    found = answer(mcp, "data_search_tickets", status=status)
+    assert sorted(item["subject"] for item in found["items"]) == ["open", "snoozed"]
+    assert found["searched"]["status"] == ["open", "snoozed"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "total"),
+    [
+        ("data_search_tickets", {"status": ["Spam", "unresolved"]}, 2),
+        ("data_search_tickets", {"status": ["any", "spam"]}, 3),
+        ("data_search_users", {"renewal_status": "lost, at risk"}, 2),
+        ("data_search_users", {"renewal_status": ["renewed", "in_progress"]}, 0),
+        ("data_search_transcripts", {"mood": ["angry", "neutral"]}, 2),
+    ],
+)
+def test_several_choices_are_one_of_them(
+    mcp: McpClient, grant: Grant, tool: str, arguments: Any, total: int
+) -> None:
+    for status in ("open", "resolved", "spam"):
+        ticket(grant, status, status=status)
+    for number, renewal in enumerate(("lost", "at_risk", "")):
+        grant.customer(external_id=f"{number}", renewal_status=renewal)
+    for mood in ("angry", "neutral", "happy"):
+        conversation(grant, customer_message("Hi"), mood=mood)
+    assert answer(mcp, tool, **arguments)["total"] == total
+
+
+@pytest.mark.parametrize("status", [["open", "closed"], "open,closed", ["open", "gone"]])
+def test_one_unknown_choice_of_several_is_named(mcp: McpClient, status: Any) -> None:
     refused = refusal(mcp, "data_search_tickets", status=status)
     assert refused["field"] == "status"
-    assert refused["reason"].endswith(
-        "any, unresolved, open, priority, in_progress, snoozed, resolved, spam. Send one value"
-    )
+    assert refused["reason"].startswith(('"closed" is not one of any', '"gone" is not one of any'))
+    assert refused["reason"].endswith("spam. Use resolved") or "gone" in str(status)
+
+
+def test_several_choices_are_refused_where_one_is_taken(mcp: McpClient) -> None:
+    refused = refusal(mcp, "data_search_leads", status="open,converted")
+    assert refused["reason"].endswith("any, open, converted. Send one value")
 
 
 def test_a_list_with_one_choice_is_that_choice(mcp: McpClient) -> None:

@@ -60,6 +60,10 @@ class Served:
             2 * SECONDS
         )
 
+    @property
+    def has_open_stream(self) -> bool:
+        return bool(self._application._mcp._open)
+
     def end_streams(self) -> None:
         """Have open streams end as when the server is about to stop, which goes on."""
         for delivery in tuple(self._application._mcp._open):

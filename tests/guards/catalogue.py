@@ -258,6 +258,12 @@ CHANGES: Mapping[str, Change] = {
         "    if False:\n",
         ("tests/gateway/test_project_tokens.py",),
     ),
+    "limit: the people that a key sees": Change(
+        "people/key_limits.py",
+        "    if not limit:\n",
+        "    if True:\n",
+        ("tests/people/test_key_limits.py",),
+    ),
     "limit: open requests of a person": Change(
         "approvals/requests.py",
         "    if waiting.filter(**of_caller).count() >= MAX_OPEN_REQUESTS:\n",

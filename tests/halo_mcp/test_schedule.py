@@ -20,8 +20,10 @@ EVERY_DAY_AT = {
     "audit.prune": "04:10",
     "gateway.prune_documents": "04:20",
     "workspace.prune_data": "04:30",
+    "tools_registry.check_connections": "05:10",
 }
 EVERY = {
+    "agents.end_abandoned": timedelta(minutes=1),
     "approvals.execute_queued": timedelta(seconds=30),
     "approvals.follow": timedelta(minutes=15),
     "approvals.settle": timedelta(minutes=1),

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.django_db
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 EVERY_MINUTE = {
+    "agents.end_abandoned",
     "approvals.execute_queued",
     "approvals.settle",
     "foundation.replay_journal",

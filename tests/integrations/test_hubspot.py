@@ -212,6 +212,24 @@ def test_a_stage_that_does_not_exist_is_answered_with_those_that_do(
     assert answer["reason"] == "must name one of: Appointment, Contract sent, Won [2J"
 
 
+def test_an_account_without_pipelines_is_no_error_of_the_arguments(
+    mcp: McpClient, hubspot: HubSpot
+) -> None:
+    hubspot.pipelines = []
+    answer = message(mcp.call("hubspot.create_deal", {"name": "A", "pipeline": "Sales"}))
+    assert answer["message"] == (
+        "HubSpot shows no pipeline of deals that is in use, so no deal can be created. Nothing was "
+        "changed."
+    )
+
+
+def test_a_rate_limit_says_once_when_to_try_again(mcp: McpClient, hubspot: HubSpot) -> None:
+    hubspot.say(429, {"policyName": "DAILY"})
+    answer = message(mcp.call("hubspot.create_note", NOTE))
+    assert answer["message"].count("Try again later.") == 1
+    assert "The HubSpot rate limit was reached." in answer["message"]
+
+
 def test_a_label_that_two_stages_share_names_neither(mcp: McpClient, hubspot: HubSpot) -> None:
     for stage in hubspot.pipelines[1]["stages"]:
         stage["label"] = "Same"

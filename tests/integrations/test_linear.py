@@ -133,6 +133,7 @@ def test_a_team_that_is_none_or_many_is_refused_by_its_field(
     field, reason = invalid(bug(client, team=asked))
     assert field == "team"
     assert message in reason
+    assert reason.endswith(". There are: ENG, OPS, TW3, TW4, DEC")
     assert vendor.inputs == []
 
 
@@ -144,9 +145,24 @@ def test_a_label_that_the_team_cannot_use_is_refused_by_its_field(
 ) -> None:
     assert invalid(bug(client, labels=["Bug", name])) == (
         "labels",
-        f"names no label of the team: {name}",
+        f"names no label of the team: {name}. There are: Bug, Idea, Customer waits",
     )
     assert vendor.inputs == []
+
+
+def test_a_list_of_what_there_is_says_where_it_is_cut(client: McpClient, vendor: Linear) -> None:
+    vendor.page = 1
+    assert invalid(bug(client, team="Nobody"))[1].endswith(". There are: ENG …")
+    vendor.page = 50
+    vendor.labels += [fake.label(100 + number, f"Label {number:040}") for number in range(20)]
+    reason = invalid(bug(client, labels=["Nonsense"]))[1]
+    assert reason.endswith(" …")
+    assert len(reason) < 600
+
+
+def test_a_list_of_nothing_says_so(client: McpClient, vendor: Linear) -> None:
+    vendor.teams = []
+    assert invalid(bug(client, team="ENG"))[1].endswith(". There are: none")
 
 
 def test_teams_and_labels_are_looked_for_on_every_page(client: McpClient, vendor: Linear) -> None:
@@ -224,7 +240,7 @@ USAGE = fake.refusal("x", "USAGE_LIMIT", "Upgrade\u0007 to\n file more.")
 REFUSALS = {
     "usage": (saying(USAGE, 400), -32603, "Linear refused: Upgrade  to  file more."),
     "200": (saying(USAGE, 200), -32603, "Linear refused: Upgrade  to  file more."),
-    "forbidden": (saying(fake.refusal("no", "FORBIDDEN"), 403), -32603, "may not do this"),
+    "forbidden": (saying(fake.refusal("no", "FORBIDDEN"), 403), -32002, "may not do this"),
     "long": (saying(fake.refusal("x", "E", "y" * 5000), 400), -32603, "y" * 200),
     "key": (saying(fake.refusal("x", "AUTHENTICATION_ERROR"), 400), -32002, "API key"),
     "401": (saying({}, 401), -32002, "refused the organization's credential"),
@@ -326,6 +342,27 @@ def test_the_bound_customer_is_named_in_plain_text_and_without_an_address(
     assert "acme.example" not in last
 
 
+@pytest.mark.parametrize(
+    ("description", "end"),
+    [
+        ("```\nTraceback", "\n```"),
+        ("~~~~ python\nx\n~~~", "\n~~~~"),
+        ("```\nx\n```\nSo.", ""),
+        ("``` is ``` inline", ""),
+        ("```\n~~~\n``` no end", "\n```"),
+    ],
+    ids=["open", "longer", "closed", "inline", "other-fence"],
+)
+def test_the_customer_is_outside_a_block_of_code_that_was_left_open(
+    office: Grant, client: McpClient, vendor: Linear, description: str, end: str
+) -> None:
+    customer = office.customer(external_id="u1")
+    arguments = {**BASICS, "description": description}
+    client.call("linear.create_bug", arguments, meta={"bound_end_user_id": customer.id})
+    head, _, last = vendor.inputs[0]["description"].partition("\n\n---\nCustomer: ")
+    assert (head, last) == (description + end, "u1")
+
+
 def test_a_customer_with_nothing_but_an_address_is_reported_by_id(
     office: Grant, client: McpClient, vendor: Linear
 ) -> None:
@@ -369,8 +406,9 @@ def test_the_check_names_settings_that_linear_does_not_have(
     grant: Grant, vendor: Linear, kept: dict[str, str], message: str
 ) -> None:
     connect_toolset(grant, TOOLSET, fake.KEY, **kept)
-    with pytest.raises(IntegrationFailure, match=message):
-        linear.check(vendors.get_vendor(grant.organization.pk, "linear"))
+    said = linear.check(vendors.get_vendor(grant.organization.pk, "linear"))
+    (sentence,) = said.wrong_settings
+    assert message in sentence
     assert vendor.inputs == []
 
 

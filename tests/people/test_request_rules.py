@@ -4,17 +4,21 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
+from http import HTTPStatus
 from typing import Any
 
 import pytest
 import time_machine
 from django.db import connection, transaction
+from django.test import Client
 
+from foundation.admin_urls import page_url
 from people import employment, time_off
 from people.changes import ConflictingChange, RefusedChange
 from people.models import LeavePolicy, Person, TimeOff
 from tests.people.api.program import ApiReply, Program
 from tests.people.conftest import Office, create_office, wait_for_lock
+from workspace.models import Membership, Role, User
 
 # Weeks of 2026 and 2027 that have no holidays in these tests.
 MONDAY, WEDNESDAY, FRIDAY = date(2026, 6, 1), date(2026, 6, 3), date(2026, 6, 5)
@@ -282,3 +286,47 @@ def test_requests_that_are_made_at_once_do_not_overdraw_an_allowance_together() 
         assert second.result(20).endswith("Days too many: 12.")
         first.result(20)
     assert TimeOff.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_waits_for_an_entry_of_the_ledger_and_is_compared_with_it() -> None:
+    """28 and -10 by the entry are 18: 20 days are 2 too many."""
+    if connection.vendor != "postgresql":
+        pytest.skip("Writes of SQLite wait for each other from their beginning.")
+    office = create_office()
+    add_policy(office, overdraft="refused")
+    person = office.person()
+    user = User.objects.create_user("admin@office.example", name="Admin")
+    Membership.objects.create(user=user, organization=office.organization, role=Role.ADMIN)
+    is_made, may_commit = threading.Event(), threading.Event()
+
+    def adjust() -> None:
+        browser = Client()
+        browser.force_login(user)
+        form = {"organization": office.organization.pk, "person": person.pk}
+        form |= {"category": office.leave.pk, "entry_type": "manual_adjustment"}
+        form |= {"amount_days": "-10", "effective_date": "2026-07-01"}
+        with transaction.atomic():
+            answer = browser.post(page_url("people_ledgerentry_add"), form)
+            assert answer.status_code == HTTPStatus.FOUND
+            is_made.set()
+            assert may_commit.wait(20)
+        connection.close()
+
+    def request() -> str:
+        try:
+            office.leave_of(person, date(2026, 6, 1), date(2026, 6, 26))
+        except RefusedChange as refused:
+            return refused.message
+        finally:
+            connection.close()
+        return ""
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(adjust)
+        assert is_made.wait(20)
+        second = pool.submit(request)
+        wait_for_lock()
+        may_commit.set()
+        assert second.result(20).endswith("Days too many: 2.")
+        first.result(20)

@@ -12,6 +12,7 @@ from people import time_off
 from people.access import RecordNotFound
 from people.changes import ConflictingChange, RefusedChange
 from people.models import AbsenceStatus, HolidayTreatment, Person, TimeOff
+from tests.people.api.program import Program
 from tests.people.conftest import Office, create_office
 
 MONDAY = date(2026, 6, 1)
@@ -84,7 +85,7 @@ def test_half_a_public_holiday_is_a_whole_day_where_the_category_counts_holidays
 
 WRONG: dict[str, tuple[date, date, dict[str, Any], str]] = {
     "backwards": (FRIDAY, MONDAY, {}, "end_date"),
-    "too-long": (MONDAY, MONDAY + timedelta(days=366), {}, "end_date"),
+    "too-long": (MONDAY, MONDAY + timedelta(days=1_096), {}, "end_date"),
     "before-any-record": (date(1969, 12, 31), FRIDAY, {}, "start_date"),
     "after-any-record": (MONDAY, date(3000, 1, 1), {}, "end_date"),
     "weekend": (SUNDAY, SUNDAY, {}, "start_date"),
@@ -194,3 +195,16 @@ def test_the_same_days_requested_at_once_are_one_request() -> None:
         results = list(pool.map(try_to_request, range(8)))
     assert sorted(results) == ["conflict"] * 7 + ["made"]
     assert TimeOff.objects.count() == 1
+
+
+def test_parental_leave_of_fourteen_months_is_one_request(office: Office, program: Program) -> None:
+    """Monday 2027-03-01 to Sunday 2028-04-30 are 427 days: 61 weeks of 5 working days."""
+    person = office.person()
+    category = office.category("Parental leave")
+    body = {"person_id": person.pk, "category_id": category.pk}
+    body |= {"start_date": "2027-03-01", "end_date": "2028-04-30"}
+    assert program.post("time-off", body).data["length"] == 305.0
+    out = program.get("time-off/who-is-out", from_="2028-04-28", to="2028-04-28").data
+    assert [one["person_id"] for one in out] == [person.pk]
+    listed = program.get("time-off", from_="2028-04-30").data
+    assert [one["end_date"] for one in listed] == ["2028-04-30"]

@@ -1,15 +1,18 @@
 """Who decides about time off, in how many steps, who cancels what is approved, and what is kept."""
 
+from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 import time_machine
+from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
 from foundation.admin_urls import page_url
+from oauth.models import KeyKind, ServerKey
 from people import employment
 from people.models import (
     LeavePolicy,
@@ -22,7 +25,8 @@ from people.models import (
 from tests.people.api.program import ApiReply, Program
 from tests.people.conftest import Office
 from tests.people.mcp.endpoint import client
-from workspace.models import Membership, Role, User
+from workspace import outbox
+from workspace.models import Membership, OutgoingMail, Role, User
 
 TODAY = date(2026, 5, 4)
 # A week from Monday to Friday, four weeks ahead.
@@ -276,9 +280,37 @@ def test_one_key_or_one_deputy_does_not_approve_both_steps(
     for manager in (boss, chief):
         relate(office, manager, deputy, RelationshipType.DEPUTY)
     assert decide(program, other, "approve", decided_by_id=deputy.pk).status == 200
+    # It does not wait for the deputy of both, whose second approval is refused.
+    assert waits_for(program, other) == [("Chief", "manager")]
     assert decide(program, other, "approve", decided_by_id=deputy.pk).code == "400 invalid_request"
-    # The program may still decide for the one above.
-    assert decide(program, row, "approve", decided_by_id=chief.pk).status == 200
+    # The key has decided for itself: it does not decide for the one above too.
+    assert decide(program, row, "approve", decided_by_id=chief.pk).code == "400 invalid_request"
+    third = office.leave_of(office.person(manager=boss), MONDAY, FRIDAY)
+    assert decide(program, third, "approve", decided_by_id=boss.pk).status == 200
+    assert decide(program, third, "approve").code == "400 invalid_request"
+    assert decide(program, third, "approve", decided_by_id=chief.pk).status == 200
+
+
+def test_two_keys_of_one_account_or_that_account_do_not_approve_both_steps(
+    office: Office, boss: Person, row: TimeOff, browser: Client, program: Program
+) -> None:
+    """Keys have the same name: by it alone nobody is known."""
+    add_policy(office, approval_steps=2)
+    second = Program(office.organization)
+    admin = User.objects.get(email="admin@office.example")
+    keys = ServerKey.objects.filter(pk__in=[program.row.pk, second.row.pk])
+    keys.update(created_by=admin)
+    other = office.leave_of(office.person(manager=boss), MONDAY, FRIDAY)
+    assert decide(program, other, "approve", decided_by_id=boss.pk).status == 200
+    assert decide(second, other, "approve").code == "400 invalid_request"
+    assert decide(program, row, "approve").status == 200
+    assert decide(second, row, "approve").code == "400 invalid_request"
+    act(browser, "approve", row)
+    row.refresh_from_db()
+    assert (row.status, row.approved_steps) == ("pending", 1)
+    # Keys that nobody, or somebody else, created are others.
+    keys.filter(pk=second.row.pk).update(created_by=None)
+    assert decide(second, row, "approve").data["status_code"] == "approved"
 
 
 def test_a_changed_request_needs_its_first_approval_again(
@@ -415,3 +447,113 @@ def test_one_person_does_not_approve_both_steps_once_by_key_and_once_on_the_page
     act(browser, "approve", row)
     row.refresh_from_db()
     assert (row.status, row.approved_steps) == ("approved", 2)
+
+
+def list_waiting(program: Program, decider: Person) -> list[str]:
+    """The first names of those whose requests wait for somebody, over REST; the same over MCP."""
+    found = program.get("time-off", waits_for_id=decider.pk).data
+    reply = client(program).call("list_time_off", {"waits_for_id": decider.pk})
+    assert [one["id"] for one in reply.facts["data"]] == [one["id"] for one in found]
+    return sorted(one["person_name"] for one in found)
+
+
+def test_requests_are_listed_by_whom_they_wait_for(
+    office: Office, boss: Person, chief: Person, row: TimeOff, program: Program
+) -> None:
+    """Of the manager, of a deputy, of an approver, and of the one above in the second step."""
+    add_policy(office, approval_steps=2)
+    deputy, otto = office.person(first_name="Dora", manager=boss), office.person(first_name="Otto")
+    relate(office, boss, deputy, RelationshipType.DEPUTY)
+    office.leave_of(deputy, MONDAY, FRIDAY)
+    ida = office.person(first_name="Ida", manager=boss)
+    relate(office, ida, otto, RelationshipType.APPROVER)
+    office.leave_of(ida, MONDAY, FRIDAY)
+    assert list_waiting(program, boss) == ["Ada", "Dora"]
+    assert list_waiting(program, deputy) == ["Ada"]
+    assert list_waiting(program, otto) == ["Ida"]
+    assert list_waiting(program, chief) == []
+    decide(program, row, "approve", decided_by_id=boss.pk)
+    assert (list_waiting(program, boss), list_waiting(program, chief)) == (["Dora"], ["Ada"])
+    decide(program, row, "approve", decided_by_id=chief.pk)
+    assert list_waiting(program, chief) == []
+
+
+def test_nothing_is_listed_as_waiting_for_somebody_of_another_organization(
+    other_office: Office, row: TimeOff, program: Program
+) -> None:
+    refused = program.get("time-off", waits_for_id=other_office.person().pk)
+    assert (refused.code, refused.fields) == ("400 invalid_request", ["waits_for_id"])
+    assert program.get("time-off", waits_for_id=row.person.manager_id).data != []
+
+
+def test_the_page_lists_what_waits_for_the_visitor_and_for_a_person(
+    boss: Person, chief: Person, row: TimeOff, browser: Client
+) -> None:
+    page = page_url("people_timeoff_changelist")
+    link = f"{page}?waits_for={boss.pk}"
+    assert link in browser.get(page_url("people_person_change", boss.pk)).content.decode()
+    assert str(row.pk) in browser.get(link).content.decode()
+    assert str(row.pk) not in browser.get(f"{page}?waits_for={chief.pk}").content.decode()
+    assert str(row.pk) not in browser.get(f"{page}?waits_for=me").content.decode()
+    User.objects.filter(email="admin@office.example").update(email="Boss@Office.example")
+    assert str(row.pk) in browser.get(f"{page}?waits_for=me").content.decode()
+
+
+@pytest.fixture
+def mails(office: Office, chief: Person) -> Callable[[], list[str]]:
+    """Sends what is due, and returns the subjects of the mails to the chief since the last time."""
+    add_policy(office, approval_steps=2)
+    Person.objects.filter(pk=chief.pk).update(work_email="chief@office.example")
+
+    def send() -> list[str]:
+        mail.outbox.clear()
+        outbox.send_due()
+        assert {address for one in mail.outbox for address in one.to} <= {"chief@office.example"}
+        return [f"{one.subject}\n{one.body}" for one in mail.outbox]
+
+    return send
+
+
+def test_the_next_one_is_sent_a_mail_when_the_first_approval_is_given(
+    boss: Person, row: TimeOff, program: Program, mails: Callable[[], list[str]]
+) -> None:
+    assert mails() == []
+    decide(program, row, "approve", decided_by_id=boss.pk)
+    (mail_text,) = mails()
+    assert mail_text.startswith("Ada requests time off: your approval is needed")
+    assert "- Ada: 2026-06-01 to 2026-06-05" in mail_text
+    # Why somebody is absent is in no mail.
+    assert "Leave" not in mail_text
+
+
+def test_one_mail_a_minute_has_all_requests_that_wait(
+    office: Office, boss: Person, program: Program, mails: Callable[[], list[str]], clock: Any
+) -> None:
+    rows = [
+        office.leave_of(office.person(first_name=name, manager=boss), MONDAY, FRIDAY)
+        for name in ("Ada", "Ida", "Udo", "Eva")
+    ]
+    for one in rows[:2]:
+        decide(program, one, "approve", decided_by_id=boss.pk)
+    (first,) = mails()
+    assert first.startswith("2 requests for time off wait for your approval")
+    for one in rows[2:]:
+        decide(program, one, "approve", decided_by_id=boss.pk)
+        assert mails() == []
+    clock.shift(timedelta(seconds=61))
+    (second,) = mails()
+    assert all(f"- {name}: " in second for name in ("Ada", "Ida", "Udo", "Eva"))
+
+
+def test_made_up_people_of_a_sandbox_are_sent_no_mail(
+    office: Office, mails: Callable[[], list[str]]
+) -> None:
+    program = Program(office.organization, kind=KeyKind.TEST)
+    waiting = program.get("time-off", status="pending", limit="1").data[0]
+    found = TimeOff.objects.get(pk=waiting["id"])
+    own = {"organization": found.organization, "category": found.category, "name": "Policy"}
+    values = {"allowance_days": 28, "valid_from": date(2026, 1, 1), "approval_steps": 2}
+    LeavePolicy.objects.create(**own, **values)
+    assert decide(program, found, "approve").data["status_code"] == "pending"
+    assert not OutgoingMail.objects.exists()
+    assert mails() == []

@@ -96,7 +96,8 @@ NOT_TRIED = {
         *(f"{POLICY}/defaults", f"{POLICY}/undo", f"{POLICY}/<uuid:rule_id>"),
         *(f"{POLICY}/<uuid:rule_id>/delete", f"{POLICY}/<uuid:rule_id>/move"),
         *("projects/imports/<uuid:draft_id>", "projects/imports/<uuid:draft_id>/discard"),
-        "projects/<str:project_id>/servers",
+        *("projects/<str:project_id>/servers", "approver-groups"),
+        *("approver-groups/<uuid:group_id>", "approver-groups/<uuid:group_id>/delete"),
     },
     "calls of the HR API, on record as those of other tools": {"w/<slug:workspace>/api/mcp"},
 }

@@ -75,7 +75,9 @@ class ConnectForm(ComparedForm):
 
 def _credential(connection: VendorConnection, *, is_kept: bool) -> forms.CharField:
     kept = _("A credential is saved. Leave this empty to keep it.") if is_kept else ""
-    helps = [text for text in (connection.credential_help, kept) if text]
+    compared = connection.help_date
+    dated = _("As of %(day)s.") % {"day": compared.isoformat()} if compared else ""
+    helps = [text for text in (connection.credential_help, dated, kept) if text]
     return forms.CharField(
         label=connection.credential,
         help_text=" ".join(map(str, helps)),

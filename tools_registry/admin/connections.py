@@ -184,6 +184,7 @@ class ConnectionPages(ComparedAdmin):
             "is_kept": place.is_kept,
             "state": ConnectionState(place.mode.connection),
             "state_label": place.state,
+            "missing": place.mode.missing.splitlines(),
             "switches": place.switches_url if reach(request.user, *VIEW_SWITCHES) else "",
         }
         return TemplateResponse(request, TEMPLATE, context)

@@ -63,11 +63,13 @@ def text_message(text: str, role: str = "user") -> PromptMessage:
 class ToolFailure(Exception):
     """A tool could not do it. The message is for the caller and must not contain secrets.
 
-    `upstream_status` is the HTTP status of the vendor's answer, if there was one.
+    `upstream_status` is the HTTP status of the vendor's answer, if there was one, and `log_id` what
+    the vendor finds the request by in its log.
     """
 
     kind = "internal"
     upstream_status: int | None = None
+    log_id: str = ""
 
     def __init__(self, message: str, *, field: str = "", reason: str = "") -> None:
         super().__init__(message)
@@ -100,6 +102,10 @@ class Unauthorized(UpstreamFailure):
     """The vendor refused the organization's credential."""
 
     kind = "unauthorized"
+
+
+class PermissionRefused(Unauthorized):
+    """The vendor takes the organization's credential, which lacks a permission for this request."""
 
 
 class IntegrationFailure(UpstreamFailure):

@@ -14,6 +14,7 @@ a dataclass, each of its fields is an argument instead.
 | str, int, float, bool          | string, integer, number, boolean                         |
 | Literal["a", "b"]              | enum                                                     |
 | an Enum, or it and a Literal   | enum of the values; the function gets members            |
+| tuple[X, ...] of an enum       | that of X, or an array of it; the function gets a tuple  |
 | list[X], Mapping[str, X]       | array with items of X; object, whose members `Keywords`  |
 |                                | describe                                                 |
 | a TypedDict                    | object with these properties and no others               |
@@ -168,7 +169,8 @@ def _argument_schema(hint: Any, default: Any) -> Schema:
         return schema
     if isinstance(default, MUTABLE):
         raise TypeError("all calls would share its default: write `= None` or a tuple")
-    value = default.value if isinstance(default, Enum) else default
+    first = default[0] if isinstance(default, tuple) else default
+    value = first.value if isinstance(first, Enum) else first
     ends = {name: schema[name] for name in ("description",) if name in schema}
     return {**{name: schema[name] for name in schema if name not in ends}, "default": value, **ends}
 
@@ -190,11 +192,19 @@ def _to_schema(hint: Any) -> dict[str, Json]:
         return reduce(_join_enums, others, first)
     if origin is Literal:
         return _enum_schema(parts)
-    if origin in {list, Sequence}:
-        return {"type": "array", "items": _inner_schema(parts[0])}
+    if origin in {tuple, list, Sequence}:
+        return _list_schema(origin, parts[0])
     if origin in {dict, Mapping}:
         return {"type": "object"}
     return _plain_schema(hint)
+
+
+def _list_schema(origin: Any, part: Any) -> dict[str, Json]:
+    if origin is not tuple:
+        return {"type": "array", "items": _inner_schema(part)}
+    choice: dict[str, Any] = _to_schema(part)
+    limits = {"minItems": 1, "maxItems": len(choice["enum"])}
+    return {"anyOf": [choice, {"type": "array", "items": choice, **limits}]}
 
 
 def _plain_schema(hint: Any) -> dict[str, Json]:
@@ -234,6 +244,10 @@ def _join_enums(first: Schema, other: Schema) -> dict[str, Json]:
 def _find_conversion(hint: Any) -> Callable[[Json], Any] | None:
     """What makes the annotated type of a value: a member of an Enum; an integer of 5.0."""
     types = list(_alternatives(hint))
+    several = next((one for one in types if get_origin(one) is tuple), None)
+    if several is not None:
+        read = _find_conversion(get_args(several)[0]) or (lambda value: value)
+        return lambda value: tuple(map(read, value if isinstance(value, list) else [value]))
     members = {one.value: one for each in types if _is_enum(each) for one in each}
     if members:
         return lambda value: members.get(value, value)

@@ -3,6 +3,7 @@
 No Django. Authors import these from `tools_registry.api`.
 """
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -12,7 +13,9 @@ from tools_registry.api.readable import one_line
 from tools_registry.api.results import (
     IntegrationFailure,
     Json,
+    NotDone,
     NotFound,
+    PermissionRefused,
     ToolFailure,
     Unauthorized,
     ValidationFailure,
@@ -21,7 +24,7 @@ from tools_registry.api.results import (
 MAX_SENTENCE: Final = 300
 MAX_SENTENCE_DEPTH: Final = 4
 SENTENCES: Final = ("message", "detail", "error_description", "title", "error", "errors")
-REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+LOG_ID_HEADERS: Final = ("request-id", "x-request-id")
 NOTHING: Final[Mapping[str, Json]] = {}
 
 
@@ -135,18 +138,48 @@ def judge_endpoint_status(answer: VendorResponse) -> ToolFailure | None:
     """As `judge_status`, for a vendor whose address names no record, such as a GraphQL endpoint."""
     if answer.is_success:
         return None
-    if answer.status in REFUSED:
-        return Unauthorized("The vendor refused the organization's credential.")
+    refusal = "The vendor refused the organization's credential."
+    if answer.status == HTTPStatus.UNAUTHORIZED:
+        return Unauthorized(refusal)
+    if answer.status == HTTPStatus.FORBIDDEN:
+        return judge_forbidden(answer, refusal)
     message = f"The vendor answered {answer.status}."
     return IntegrationFailure(message, upstream_status=answer.status)
 
 
+def judge_forbidden(answer: VendorResponse, message: str) -> ToolFailure:
+    """Returns the failure of a 403, with this message if the answer is the vendor's.
+
+    It refuses one request, not the credential (RFC 9110 sections 15.5.2 and 15.5.4).
+    """
+    if isinstance(answer.value, dict):
+        return PermissionRefused(message, upstream_status=answer.status)
+    return NotDone(
+        "The vendor answered 403, and not with an error of its own: a firewall or a proxy may have "
+        "refused the request.",
+        upstream_status=answer.status,
+    )
+
+
+def find_log_id(answer: VendorResponse) -> str:
+    """Returns what vendors call their id of a request in a header of the answer, or nothing."""
+    return next((answer.headers[name] for name in LOG_ID_HEADERS if name in answer.headers), "")
+
+
 @dataclass(frozen=True, slots=True)
 class VendorAccount:
-    """What a credential is connected to: in words, and the vendor's own id of the account."""
+    """What a credential is connected to: in words, and the vendor's own id of the account.
+
+    An id with a slash has more of the account than its beginning, which is all that another
+    credential of the same account may be able to read. `missing` lists in sentences what calls
+    need and the credential or the account lacks; `wrong_settings`, the settings that name nothing
+    there.
+    """
 
     name: str
     id: str = ""
+    missing: Sequence[str] = ()
+    wrong_settings: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,20 +188,23 @@ class VendorConnection:
 
     `credential` says what an admin pastes, `credential_help` where to find it. `check` asks the
     vendor something cheap and says what it is connected to, as a `VendorAccount` where the vendor
-    has an id for it; it raises what `Vendor.send` raises, and ToolFailure for a credential or
-    settings that calls could not use. `wrong_credentials` has
-    how credentials of other kinds begin, and what each is in words that follow "This is".
+    has an id for it, or lacks something; it raises what `Vendor.send` raises, and ToolFailure for a
+    credential that no call could use. `help_date` is the day on which `credential_help` was last
+    compared with the vendor's pages. `wrong_credentials` has how credentials of other kinds begin,
+    and what each is in words that follow "This is".
     `judge` turns an answer into the failure that it stands for, None for none. `waits` gives the
     seconds after which a vendor that did nothing yet may be asked again: `math.inf` for not within
-    this call, None for an answer that only the status 429 and Retry-After speak for. `deadline` is
-    in seconds, for one call's requests; a change is sent only while `change_seconds` of them are
-    left, or half of the deadline if that is less: what the vendor may take to answer it.
+    this call, None for an answer that only the status 429 and Retry-After speak for. `log_id` reads
+    from an answer what the vendor finds the request by in its log: it is part of each failure.
+    `deadline` is in seconds, for one call's requests; a change is sent only while `change_seconds`
+    of them are left, or half of the deadline if that is less: what the vendor may take to answer.
     """
 
     base_url: str
     credential: str
     check: Callable[[Vendor], str | VendorAccount] = field(repr=False)
     credential_help: str = ""
+    help_date: dt.date | None = None
     wrong_credentials: Mapping[str, str] = field(default_factory=dict)
     authorization: Callable[[str], Mapping[str, str]] = field(default=bearer, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -176,6 +212,7 @@ class VendorConnection:
     settings: Sequence[Setting] = ()
     judge: Callable[[VendorResponse], ToolFailure | None] = field(default=judge_status, repr=False)
     waits: Callable[[VendorResponse], float | None] | None = field(default=None, repr=False)
+    log_id: Callable[[VendorResponse], str] = field(default=find_log_id, repr=False)
     deadline: float = 20.0
     change_seconds: float = 10.0
 

@@ -52,6 +52,8 @@ MAX_REASON_LENGTH: Final = 300
 MAX_ECHO_LENGTH: Final = 60
 # Errors that one answer names.
 MAX_EXPLAINED: Final = 10
+# Of an argument that takes one value of a list, or several.
+ONE_OR_MORE: Final = "anyOf"
 
 
 class ResultTooLarge(ToolFailure):
@@ -146,10 +148,26 @@ def _remove_absent(schema: Schema, arguments: Arguments) -> dict[str, Any]:
 
 def _read_choices(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments with each choice that is spelled otherwise as its schema has it."""
-    return {
-        name: _read_choice(schema["properties"].get(name, {}).get("enum", ()), value)
-        for name, value in arguments.items()
-    }
+    known: Mapping[str, Schema] = schema["properties"]
+    return {name: _read_choices_of(known.get(name, {}), value) for name, value in arguments.items()}
+
+
+def _read_choices_of(schema: Schema, value: Any) -> Any:
+    if ONE_OR_MORE not in schema:
+        return _read_choice(schema.get("enum", ()), value)
+    choices = schema[ONE_OR_MORE][0].get("enum", ())
+    parts = _split_choices(value) if isinstance(value, str) else value
+    is_read = choices and isinstance(parts, list) and all(isinstance(one, str) for one in parts)
+    if not is_read or not parts:
+        return value
+    read = list(dict.fromkeys(_read_choice(choices, one) for one in parts))
+    return read if len(read) > 1 else read[0]
+
+
+def _split_choices(text: str) -> list[str]:
+    """The parts of `a, b` or of a list that was sent as text."""
+    parts = (part.strip(" \"'") for part in text.strip("[] ").split(","))
+    return [part for part in parts if part]
 
 
 def _read_choice(choices: Sequence[Any], value: Any) -> Any:
@@ -226,10 +244,15 @@ def _message(schema: Schema, problem: Any) -> str:
 
 def _name_choices(problem: Any) -> str:
     """What is wrong with a value that is none of some texts, with all of them or the nearest."""
-    if not isinstance(problem.kind, ErrorKind.Enum):
+    is_several = isinstance(problem.kind, ErrorKind.AnyOf)
+    kinds = [one.kind for part in problem.kind.context for one in part] if is_several else []
+    enums = [one for one in (problem.kind, *kinds) if isinstance(one, ErrorKind.Enum)]
+    if not enums:
         return ""
-    choices = [one for one in problem.kind.options if isinstance(one, str)]
+    choices = [one for one in enums[0].options if isinstance(one, str)]
     value = problem.instance
+    if is_several and isinstance(value, list):
+        value = next((one for one in value if one not in choices), value)
     is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
     if not choices or not (is_list or isinstance(value, str)):
         return ""

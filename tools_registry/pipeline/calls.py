@@ -632,4 +632,6 @@ def _detail(failure: ToolFailure) -> str:
     by_field = ": ".join(part for part in (failure.field, failure.reason) if part)
     is_upstream = isinstance(failure, UpstreamFailure) or failure.upstream_status is not None
     # An admin needs the sentence about the vendor that the caller got.
-    return failure.message if is_upstream and not by_field else by_field
+    if is_upstream and not by_field:
+        return failure.message
+    return f"{by_field}; log id {failure.log_id}" if failure.log_id else by_field

@@ -26,6 +26,7 @@ from tools_registry.api import (
     Json,
     NotDone,
     NotFound,
+    PermissionRefused,
     ToolFailure,
     Unauthorized,
     UpstreamOutcomeUnknown,
@@ -34,6 +35,7 @@ from tools_registry.api import (
     VendorResponse,
     unknown_outcome,
 )
+from tools_registry.api.readable import one_line
 from tools_registry.api.vendor import NOTHING
 from tools_registry.models import IntegrationMode
 from tools_registry.vendors import connection_status, credentials, wire
@@ -53,6 +55,7 @@ DAY_SECONDS: Final = 86_400
 REFUSALS: Final = (frozenset(range(400, 500)) | {307, 308}) - {408, 409}
 # How messages of `judge_status` begin, which knows no vendor by name.
 UNNAMED: Final = "The vendor "
+MAX_LOG_ID: Final = 200  # Stripe's is an address
 NOTHING_CHANGED: Final = "Nothing was changed."
 # By organization and integration, never by vendor alone: failures of one organization's credential
 # and requests must not open the circuit breaker of others.
@@ -226,11 +229,17 @@ class OrganizationVendor:
             failure.upstream_status = answer.status
         if failure.message.startswith(UNNAMED):
             failure.message = failure.message.replace(UNNAMED, f"{self._title} ", 1)
+        failure.log_id = one_line(self.connection.log_id(answer), MAX_LOG_ID, otherwise="")
+        if failure.log_id:
+            message = f"{failure.message.rstrip('.')}. Log id at {self._title}: {failure.log_id}."
+            failure.message = message
         # A vendor's sentence may repeat what it was sent.
-        failure.message = mask_secrets(failure.message, [self._open().secret])
-        failure.reason = mask_secrets(failure.reason, [self._open().secret])
-        # A 403 refuses one request, not the credential (RFC 9110 sections 15.5.2 and 15.5.4).
-        if isinstance(failure, Unauthorized) and answer.status != HTTPStatus.FORBIDDEN:
+        secrets = [self._open().secret]
+        failure.message = mask_secrets(failure.message, secrets)
+        failure.field = mask_secrets(failure.field, secrets)
+        failure.reason = mask_secrets(failure.reason, secrets)
+        failure.log_id = mask_secrets(failure.log_id, secrets)
+        if isinstance(failure, Unauthorized) and not isinstance(failure, PermissionRefused):
             connection_status.record_refusal(self._open().mode, failure.message)
         wait = requested_wait(self.connection, answer)
         if wait is not None:

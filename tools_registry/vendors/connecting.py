@@ -1,7 +1,8 @@
 """An organization's connection in an admin's hands: make it, check it, end it.
 
 A connection begins with a check that passed. One that fails a check later is `failing`, and goes on
-being tried. What replaces its credential or settings is checked first, and kept only then.
+being tried. What replaces its credential or settings is checked first, and kept only then. Every
+connection is checked once a day; what calls need and the vendor does not have is listed.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,18 +10,26 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
+import structlog
 from django.db import transaction
 from django.utils import timezone
 
 from customers import customers
+from foundation import leases
 from tools_registry import registry, vendors
-from tools_registry.api import ToolFailure, VendorAccount, VendorConnection
+from tools_registry.api import (
+    PermissionRefused,
+    ToolFailure,
+    VendorAccount,
+    VendorConnection,
+)
 from tools_registry.models import ConnectionState, Credential, IntegrationMode
 from tools_registry.vendors import client, connection_status, credentials
 from tools_registry.vendors.client import OpenedCredential
 from workspace import changes
 from workspace.models import Organization
 
+log = structlog.get_logger(__name__)
 # A person waits for the result.
 CHECK_SECONDS: Final = 8.0
 # The account that ids of customers came from, if nobody can find out which one it was.
@@ -109,6 +118,8 @@ def replace_connection(
         settings=dict(new.settings),
     )
     said = _run_check(mode, connection, OpenedCredential(secret, candidate))
+    if said.wrong_settings and new.settings != mode.settings:
+        raise ToolFailure(" ".join(said.wrong_settings))
     with transaction.atomic():
         IntegrationMode.objects.select_for_update().filter(pk=mode.pk).first()
         if not Credential.objects.filter(mode=mode.pk, pk=new.replaced).exists():
@@ -118,8 +129,8 @@ def replace_connection(
         _take_account(mode, said, known, allows_other=new.allows_other_account)
         kept = keep(mode, new.secret, new.settings)
         on_kept(kept)
-        _went_well(kept)
-    return connection_status.short(before.name), connection_status.short(said.name)
+        _went_well(kept, said)
+    return _describe(before), _describe(said)
 
 
 def check(mode: IntegrationMode, *, allows_other_account: bool = False) -> str:
@@ -129,15 +140,38 @@ def check(mode: IntegrationMode, *, allows_other_account: bool = False) -> str:
     account than the connection was of before.
     """
     try:
-        said = _run_check(mode, _connection(mode))
-        with transaction.atomic():
-            if _is_still_there(mode):
-                _take_account(mode, said, None, allows_other=allows_other_account)
-                _went_well(mode)
+        return _describe(_check_and_keep(mode, allows_other_account=allows_other_account))
     except ToolFailure as failure:
         _went_wrong(mode, failure.message)
         raise
-    return connection_status.short(said.name)
+
+
+def check_all() -> int:
+    """Check every connection again; returns how many vendors have answered.
+
+    A vendor that is away, or refuses a permission of the check, does not make a connection
+    `failing`; everything else that a check finds wrong does.
+    """
+    connected = IntegrationMode.objects.exclude(connection=ConnectionState.NOT_CONNECTED)
+    answered = 0
+    for key in list(connected.filter(credential__isnull=False).values_list("pk", flat=True)):
+        if leases.is_stopping():
+            break
+        mode = connected.filter(pk=key).first()
+        if mode is None or registry.connection(mode.integration) is None:
+            continue
+        try:
+            _check_and_keep(mode)
+        except PermissionRefused as failure:
+            _list_missing(mode, failure.message)
+        except ToolFailure as failure:
+            if failure.kind == ToolFailure.kind:  # of the check itself
+                _went_wrong(mode, failure.message)
+            else:
+                log.info("connection_not_checked", integration=mode.integration, kind=failure.kind)
+        else:
+            answered += 1
+    return answered
 
 
 def disconnect(mode: IntegrationMode) -> None:
@@ -149,9 +183,30 @@ def disconnect(mode: IntegrationMode) -> None:
             connected_at=None,
             last_error="",
             last_error_at=None,
+            missing="",
             updated_at=timezone.now(),
         )
     changes.publish([mode.organization_id])
+
+
+def _check_and_keep(mode: IntegrationMode, *, allows_other_account: bool = False) -> VendorAccount:
+    """Ask the vendor, and keep what it says, unless the connection was ended meanwhile.
+
+    Raises ToolFailure.
+    """
+    said = _run_check(mode, _connection(mode))
+    with transaction.atomic():
+        if _is_still_there(mode):
+            _take_account(mode, said, None, allows_other=allows_other_account)
+            _went_well(mode, said)
+    return said
+
+
+def _describe(said: VendorAccount) -> str:
+    """What an admin reads about an account: its name, and what is missing there."""
+    missing = " ".join((*said.missing, *said.wrong_settings))
+    name = said.name.rstrip(".")
+    return connection_status.short(f"{name}. Missing: {missing}" if missing else name)
 
 
 def _connection(mode: IntegrationMode) -> VendorConnection:
@@ -189,13 +244,23 @@ def _take_account(
     rows = IntegrationMode.objects.filter(pk=mode.pk)
     stored = rows.values_list("account", flat=True).get()
     known = stored or (before.id if before else "")
+    if stored and before and _is_same_account(stored, before.id):
+        # What the vendor says now may be more than what was stored.
+        known = max(stored, before.id, key=len)
     if not said.id or said.id == stored:
         return
-    if known and said.id != known:
+    if known and _is_same_account(known, said.id):
+        said = replace(said, id=max(known, said.id, key=len))
+    elif known:
         if not allows_other:
             raise ToolFailure(_describe_other_account(said, before, known))
         customers.set_vendor_ids_aside(mode.organization_id, mode.integration, known, said.id)
     rows.update(account=said.id)
+
+
+def _is_same_account(one: str, other: str) -> bool:
+    """Whether two ids may be of one account; one may have only its beginning."""
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
 def _describe_other_account(said: VendorAccount, before: VendorAccount | None, known: str) -> str:
@@ -208,18 +273,29 @@ def _describe_other_account(said: VendorAccount, before: VendorAccount | None, k
 
 
 @transaction.atomic
-def _went_well(mode: IntegrationMode) -> None:
+def _went_well(mode: IntegrationMode, said: VendorAccount) -> None:
     now, rows = timezone.now(), IntegrationMode.objects.filter(pk=mode.pk)
     if not _is_still_there(mode):
         return
     rows.filter(connection=ConnectionState.NOT_CONNECTED).update(connected_at=now)
     rows.update(
-        connection=ConnectionState.CONNECTED, last_error="", last_error_at=None, updated_at=now
+        connection=ConnectionState.CONNECTED,
+        last_error="",
+        last_error_at=None,
+        missing="\n".join((*said.missing, *said.wrong_settings)),
+        updated_at=now,
     )
     changes.publish([mode.organization_id])
 
 
 @transaction.atomic
+def _list_missing(mode: IntegrationMode, message: str) -> None:
+    with transaction.atomic():
+        if _is_still_there(mode):
+            IntegrationMode.objects.filter(pk=mode.pk).update(missing=message)
+    changes.publish([mode.organization_id])
+
+
 def _went_wrong(mode: IntegrationMode, message: str) -> None:
     now, rows = timezone.now(), IntegrationMode.objects.filter(pk=mode.pk)
     if not _is_still_there(mode):

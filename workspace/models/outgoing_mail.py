@@ -10,6 +10,8 @@ from workspace.models.people import Organization
 
 class MailKind(models.TextChoices):
     APPROVAL = "approval", _("Request for approval")
+    TIME_OFF = "time_off", _("Request for time off")
+    CREDENTIAL = "credential", _("Missing credential")
     SECOND_STEP = "second_step", _("Two-step verification was reset")
 
 

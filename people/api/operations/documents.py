@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from people import access
 from people.api import answers, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
 from people.api.people_filters import find_referenced_row
@@ -13,7 +12,7 @@ from rest.paging import PageOrder
 
 def documents(call: CheckedCall) -> OperationAnswer:
     query = call.query
-    rows = access.rows(Document, call.organization_id).select_related("category")
+    rows = call.rows(Document).select_related("category")
     if since := query.get("updated_since"):
         rows = rows.filter(updated_at__gte=since)
     if "person_id" in query:
@@ -24,7 +23,7 @@ def documents(call: CheckedCall) -> OperationAnswer:
 
 
 def document(call: CheckedCall) -> OperationAnswer:
-    row = access.row(Document, call.organization_id, call.path["document_id"], "category")
+    row = call.row(Document, call.path["document_id"], "category")
     return answers.one(shapes.DocumentSerializer, row)
 
 

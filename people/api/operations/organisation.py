@@ -3,7 +3,7 @@
 from typing import Final
 
 from oauth.principal import KeyKind
-from people import access, days, leave_years
+from people import days, key_limits, leave_years
 from people.api import answers, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
 from people.api.queries import PageQuery, UnitsQuery
@@ -27,7 +27,11 @@ def principal(call: CheckedCall) -> OperationAnswer:
     year = leave_years.find_year(leave_years.find_settings(organization.pk), today)
     data = {
         "organisation": {"id": str(call.organization_id)},
-        "api_key": {"key_id": str(key.key_id), "scopes": list(key.scopes)},
+        "api_key": {
+            "key_id": str(key.key_id),
+            "scopes": list(key.scopes),
+            "limited_to": _describe_limit(call),
+        },
         "environment": {"type": "sandbox" if is_test else "live", "sandbox": is_test},
         "actor": {"type": "api_key", "key_id": str(key.key_id)},
         "today": today.isoformat(),
@@ -41,9 +45,18 @@ def principal(call: CheckedCall) -> OperationAnswer:
     return OperationAnswer({"data": data})
 
 
+def _describe_limit(call: CheckedCall) -> dict[str, str | None] | None:
+    limit = call.key.record_limit
+    if not limit:
+        return None
+    row = key_limits.find_row(limit, call.organization_id)
+    kind, _, key = limit.partition(":")
+    return {"type": kind, "id": key, "name": str(row) if row else None}
+
+
 def organisation(call: CheckedCall) -> OperationAnswer:
     row = find_organization(call)
-    settings = access.rows(TimeOffSettings, row.pk).first()
+    settings = call.rows(TimeOffSettings).first()
     data = {
         "id": str(row.pk),
         "name": row.name,
@@ -61,30 +74,30 @@ def organisation(call: CheckedCall) -> OperationAnswer:
 
 
 def locations(call: CheckedCall) -> OperationAnswer:
-    rows = access.rows(ReferenceItem, call.organization_id).filter(kind=ReferenceKind.WORK_PLACE)
+    rows = call.rows(ReferenceItem).filter(kind=ReferenceKind.WORK_PLACE)
     rows = rows.select_related("holiday_calendar")
     return answers.paginate(shapes.LocationSerializer, rows, call.query, PageOrder("label"))
 
 
 def units(call: CheckedCall) -> OperationAnswer:
-    rows = access.rows(OrgUnit, call.organization_id).select_related("parent")
+    rows = call.rows(OrgUnit).select_related("parent")
     if unit_type := call.query.get("type"):
         rows = rows.filter(type=unit_type)
     return answers.paginate(shapes.OrgUnitSerializer, rows, call.query, PageOrder("name"))
 
 
 def unit(call: CheckedCall) -> OperationAnswer:
-    row = access.row(OrgUnit, call.organization_id, call.path["org_unit_id"], "parent")
+    row = call.row(OrgUnit, call.path["org_unit_id"], "parent")
     return answers.one(shapes.OrgUnitSerializer, row)
 
 
 def patterns(call: CheckedCall) -> OperationAnswer:
-    rows = access.rows(WorkingPattern, call.organization_id)
+    rows = call.rows(WorkingPattern)
     return answers.paginate(shapes.WorkingPatternSerializer, rows, call.query, PATTERNS)
 
 
 def pattern(call: CheckedCall) -> OperationAnswer:
-    row = access.row(WorkingPattern, call.organization_id, call.path["working_pattern_id"])
+    row = call.row(WorkingPattern, call.path["working_pattern_id"])
     return answers.one(shapes.WorkingPatternSerializer, row)
 
 
@@ -127,6 +140,7 @@ OPERATIONS: Final = (
             "api_key": {
                 "key_id": "0199b1f0-0000-7000-8000-000000000001",
                 "scopes": ["people:read"],
+                "limited_to": None,
             },
             "environment": {"type": "live", "sandbox": False},
             "actor": {"type": "api_key", "key_id": "0199b1f0-0000-7000-8000-000000000001"},
@@ -140,6 +154,7 @@ OPERATIONS: Final = (
         },
         projection=(
             *("organisation.id", "api_key.key_id", "api_key.scopes"),
+            *(f"api_key.limited_to.{name}" for name in ("type", "id", "name")),
             *("environment.type", "environment.sandbox", "actor.type", "actor.key_id"),
             *("today", "time_zone", "leave_year.starts_on", "leave_year.ends_on"),
         ),

@@ -9,13 +9,14 @@ from django.db.models import (
     F,
     IntegerField,
     OuterRef,
+    Prefetch,
     QuerySet,
     Subquery,
     prefetch_related_objects,
 )
 from django.db.models.functions import Coalesce
 
-from people import access, days, leave_years
+from people import days, leave_years
 from people.api import answers, people_filters, shapes
 from people.api.operation import CheckedCall, Operation, OperationAnswer
 from people.api.operations.organisation import find_organization
@@ -31,6 +32,7 @@ from people.models import (
     EmploymentRecord,
     Person,
     PersonProfile,
+    PersonRelationship,
     ReferenceKind,
 )
 from rest.paging import PageOrder
@@ -54,7 +56,11 @@ def person_context(call: CheckedCall) -> Mapping[str, Any]:
     """What the shapes of people and employment need to know of the organization."""
     settings = leave_years.find_settings(call.organization_id)
     today = days.today(find_organization(call))
-    return {"full_time": settings.full_time_weekly_minutes, "today": today}
+    return {
+        "full_time": settings.full_time_weekly_minutes,
+        "today": today,
+        "visible_people": call.find_visible_people(),
+    }
 
 
 def people(call: CheckedCall) -> OperationAnswer:
@@ -97,9 +103,10 @@ def reports(call: CheckedCall) -> OperationAnswer:
     """The tree below a manager, as rows that name theirs."""
     manager = _person(call)
     today = days.today(find_organization(call))
-    employed = access.rows(Person, call.organization_id).filter(
-        has_state(EmploymentState.EMPLOYED, today)
-    )
+    employed = call.rows(Person).filter(has_state(EmploymentState.EMPLOYED, today))
+    if call.key.record_limit:
+        # Each row names its manager, whom the key sees too.
+        employed = employed.filter(manager__in=call.rows(Person).order_by().values("pk"))
     of_each = employed.filter(manager=OuterRef("pk")).order_by().values("manager")
     counted = Subquery(of_each.annotate(count=Count("pk")).values("count"))
     levels = call.query.get("levels", people_filters.MAX_LEVELS)
@@ -152,23 +159,24 @@ def employment_history(call: CheckedCall) -> OperationAnswer:
 
 def employment_record(call: CheckedCall) -> OperationAnswer:
     owner = _person(call)
-    row = access.row(
-        EmploymentRecord, call.organization_id, call.path["history_id"], *EMPLOYED_AS, person=owner
-    )
+    row = call.row(EmploymentRecord, call.path["history_id"], *EMPLOYED_AS, person=owner)
     context = person_context(call)
     return answers.one(shapes.EmploymentRecordSerializer, row, context=context)
 
 
 def org_links(call: CheckedCall) -> OperationAnswer:
     row = _person(call, "work_place", "organization")
-    prefetch_related_objects([row], "unit_memberships__unit", "relationships__related_person")
-    context = {"today": days.today(row.organization, row.work_place)}
+    related = call.rows(PersonRelationship).filter(related_person__in=call.rows(Person))
+    shown = Prefetch("relationships", related.select_related("related_person"))
+    prefetch_related_objects([row], "unit_memberships__unit", shown)
+    today = days.today(row.organization, row.work_place)
+    context = {"today": today, "visible_people": call.find_visible_people()}
     return answers.one(shapes.OrgLinksSerializer, row, context=context)
 
 
 def personal_profile(call: CheckedCall) -> OperationAnswer:
     owner = _person(call)
-    profiles = access.rows(PersonProfile, call.organization_id)
+    profiles = call.rows(PersonProfile)
     row = profiles.filter(person=owner).first() or PersonProfile(
         person=owner, updated_at=owner.updated_at
     )
@@ -181,7 +189,7 @@ def custom_fields(call: CheckedCall) -> OperationAnswer:
 
 
 def _person(call: CheckedCall, *related: str) -> Person:
-    return access.row(Person, call.organization_id, call.path["person_id"], *related)
+    return call.row(Person, call.path["person_id"], *related)
 
 
 EMPLOYED: Final = {

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
-from people import access, allowances, countries, days
+from people import allowances, countries, days
 from people.api import answers, shapes, time_off_shapes
 from people.api.fields import ResourceSerializer
 from people.api.operation import CheckedCall, Operation, OperationAnswer
@@ -29,7 +29,7 @@ class CountrySerializer(ResourceSerializer):
 
 
 def items(kind: ReferenceKind, call: CheckedCall) -> OperationAnswer:
-    rows = access.rows(ReferenceItem, call.organization_id).filter(kind=kind, is_active=True)
+    rows = call.rows(ReferenceItem).filter(kind=kind, is_active=True)
     return answers.many(shapes.LabelledSerializer, rows)
 
 
@@ -43,13 +43,13 @@ def all_countries(_call: CheckedCall) -> OperationAnswer:
 
 
 def categories(call: CheckedCall) -> OperationAnswer:
-    rows = list(access.rows(TimeOffCategory, call.organization_id))
+    rows = list(call.rows(TimeOffCategory))
     shape = time_off_shapes.CategorySerializer
     return answers.many(shape, rows, context=_find_days_a_year(call, rows))
 
 
 def category(call: CheckedCall) -> OperationAnswer:
-    row = access.row(TimeOffCategory, call.organization_id, call.path["category_id"])
+    row = call.row(TimeOffCategory, call.path["category_id"])
     context = _find_days_a_year(call, [row])
     return answers.one(time_off_shapes.CategorySerializer, row, context=context)
 

@@ -1,6 +1,7 @@
 """Time off: requests and their decisions, who is out, balances, ledger, settings, holidays."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from rest_framework import serializers
 from people import (
     access,
     allowances,
+    approvers,
     balances,
     calendars,
     days,
@@ -48,7 +50,7 @@ from people.models import (
     UnitType,
 )
 from people.models.decisions import MAX_COMMENT
-from people.time_off import TimeOffDecider
+from people.time_off import TimeOffApproval, TimeOffDecider
 from rest import etags, paging
 from rest.errors import field_error
 from rest.paging import PageOrder
@@ -108,7 +110,7 @@ class Declining(Deciding):
 
 def _list_absences(call: CheckedCall) -> QuerySet[TimeOff]:
     """The absences of the organization; for AI clients those of which a balance tells too."""
-    rows = access.rows(TimeOff, call.organization_id)
+    rows = call.rows(TimeOff)
     return disclosure.limit_rows(rows) if call.is_for_ai else rows
 
 
@@ -130,6 +132,9 @@ def list_requests(call: CheckedCall) -> OperationAnswer:
     for name, condition in conditions.items():
         if name in query:
             rows = rows.filter(condition(query[name]))
+    if key := query.get("waits_for_id"):
+        decider = people_filters.find_referenced_row(Person, call, key, "waits_for_id")
+        rows = rows.filter(pk__in=approvers.list_waiting_for(decider))
     rows = rows.select_related("category", *OWNER)
     context = {"has_names": _has_names(call)}
     shape = time_off_shapes.ListedTimeOffSerializer
@@ -180,7 +185,7 @@ def _names_people(call: CheckedCall) -> bool:
 
 
 def one(call: CheckedCall) -> OperationAnswer:
-    row = access.row(TimeOff, call.organization_id, call.path["time_off_id"], "category")
+    row = call.row(TimeOff, call.path["time_off_id"], "category")
     if not _is_answered(call, row.category):
         raise access.RecordNotFound(TimeOff, row.pk)
     return answers.one(time_off_shapes.TimeOffSerializer, row)
@@ -219,7 +224,7 @@ def balances_of_people(call: CheckedCall) -> OperationAnswer:
     day = query.get("on") or days.today(find_organization(call))
     category = _find_allowance(call)
     year = leave_years.find_year(leave_years.find_settings(call.organization_id), day)
-    people = access.rows(Person, call.organization_id)
+    people = call.rows(Person)
     if _names_people(call):
         people = people_filters.filter_people(call, day)
     if "person_id" in query:
@@ -262,7 +267,7 @@ def _find_allowance(call: CheckedCall) -> TimeOffCategory:
         if not _is_answered(call, found):
             raise access.ReferenceNotFound(TimeOffCategory, key, "category_id")
         return found
-    rows = access.rows(TimeOffCategory, call.organization_id)
+    rows = call.rows(TimeOffCategory)
     counted = rows.filter(consumes_balance=True, is_active=True)
     first = next((one for one in counted if _is_answered(call, one)), None)
     if first is None:
@@ -286,7 +291,7 @@ def holidays(call: CheckedCall) -> OperationAnswer:
 
 def _list_holidays(call: CheckedCall) -> QuerySet[PublicHoliday]:
     """The holidays of the calendars that a query names; else all of the organization."""
-    rows, query = access.rows(PublicHoliday, call.organization_id), call.query
+    rows, query = call.rows(PublicHoliday), call.query
     if key := query.get("calendar_id"):
         found = people_filters.find_referenced_row(HolidayCalendar, call, key, "calendar_id")
         rows &= calendars.list_holidays(found)
@@ -312,7 +317,7 @@ def explain_balance(call: CheckedCall) -> OperationAnswer:
 
 def _find_balance(call: CheckedCall) -> Balance:
     related = ("working_pattern", "work_place", "organization")
-    row = access.row(Person, call.organization_id, call.path["person_id"], *related)
+    row = call.row(Person, call.path["person_id"], *related)
     # Leave years turn with the day of the organization, wherever the person works.
     on = call.query.get("on") or days.today(row.organization)
     found = balances.balance(row, on)
@@ -320,7 +325,7 @@ def _find_balance(call: CheckedCall) -> Balance:
 
 
 def ledger(call: CheckedCall) -> OperationAnswer:
-    owner = access.row(Person, call.organization_id, call.path["person_id"])
+    owner = call.row(Person, call.path["person_id"])
     order = PageOrder("effective_date", is_descending=True)
     shape = time_off_shapes.LedgerSerializer
     entries = owner.ledger.filter(is_replaced=False)
@@ -329,14 +334,27 @@ def ledger(call: CheckedCall) -> OperationAnswer:
 
 
 def create(call: CheckedCall) -> OperationAnswer:
+    row = _request(call)
+    also = {"warnings": time_off.list_warnings(row)}
+    return answers.one(time_off_shapes.TimeOffSerializer, row, also=also)
+
+
+def dry_run(call: CheckedCall) -> OperationAnswer:
+    row = _request(call)
+    may_read_balances = "time_off:read" in call.key.scopes
+    context = {"left": balances.list_left(row) if may_read_balances else None}
+    shape = time_off_shapes.TimeOffDryRunSerializer
+    also = {"warnings": time_off.list_warnings(row)}
+    return OperationAnswer({"data": shape(row, context=context).data, **also})
+
+
+def _request(call: CheckedCall) -> TimeOff:
     given = dict(call.body)
     owner = people_filters.find_referenced_row(Person, call, given.pop("person_id"), "person_id")
     category = people_filters.find_referenced_row(
         TimeOffCategory, call, given.pop("category_id"), "category_id"
     )
-    row = time_off.request(owner, category, **given)
-    also = {"warnings": time_off.list_warnings(row)}
-    return answers.one(time_off_shapes.TimeOffSerializer, row, also=also)
+    return time_off.request(owner, category, **given)
 
 
 def update(call: CheckedCall) -> OperationAnswer:
@@ -394,24 +412,48 @@ def _read_decider(call: CheckedCall) -> TimeOffDecider:
     if key is not None:
         person = people_filters.find_referenced_row(Person, call, key, "decided_by_id")
     return TimeOffDecider(
-        program=call.key.name, person=person, comment=call.body.get("comment", "")
+        program=call.key.name,
+        key_id=call.key.key_id,
+        person=person,
+        comment=call.body.get("comment", ""),
     )
 
 
 def read_approval(call: CheckedCall) -> OperationAnswer:
     related = ("category", "organization", "person__manager", "person__organization")
-    row = access.row(TimeOff, call.organization_id, call.path["time_off_id"], *related)
+    row = call.row(TimeOff, call.path["time_off_id"], *related)
     if not _is_answered(call, row.category):
         raise access.RecordNotFound(TimeOff, row.pk)
     context = {"has_names": _has_names(call)}
     shape = time_off_shapes.ApprovalSerializer
-    return answers.one(shape, time_off.find_approval(row), context=context)
+    found = _limit_approval(call, time_off.find_approval(row))
+    return answers.one(shape, found, context=context)
+
+
+def _limit_approval(call: CheckedCall, found: TimeOffApproval) -> TimeOffApproval:
+    """Returns who decides without the people and accounts that a limited key does not see."""
+    visible = call.find_visible_people()
+    if visible is None:
+        return found
+    for one in found.decisions:
+        one.user = None
+        if one.person_id not in visible:
+            one.person = None
+    shown = [
+        one
+        if one.deputy_of is None or one.deputy_of.pk in visible
+        else replace(one, deputy_of=None)
+        for one in found.approvers
+        if one.person.pk in visible
+    ]
+    return replace(found, approvers=shown)
 
 
 def _is_unchanged(call: CheckedCall) -> Callable[[TimeOff], None]:
-    """The precondition that the caller has seen the present version."""
+    """The precondition that the key sees the request, and the caller has seen this version."""
 
     def check(row: TimeOff) -> None:
+        call.row(TimeOff, row.pk)
         etags.require_match(call.if_match, answers.one(time_off_shapes.TimeOffSerializer, row).etag)
 
     return check
@@ -649,6 +691,33 @@ OPERATIONS: Final = (
         also_projection=("warnings",),
         example=EXAMPLE,
         projection=PROJECTION,
+    ),
+    # Over MCP, a change is prepared instead: without a projection it is not available there.
+    Operation(
+        id="dryRunTimeOff",
+        personal=True,
+        method="POST",
+        path="time-off/dry-run",
+        scope="time_off:write",
+        summary="Check a request as createTimeOff does, and store nothing.",
+        run=dry_run,
+        response=time_off_shapes.TimeOffDryRunSerializer,
+        request=NewTimeOff,
+        dry=True,
+        also=WARNINGS,
+        also_example={"warnings": []},
+        example={
+            "length": 5.0,
+            "duration_minutes": 2400,
+            "status_code": "pending",
+            "left": [
+                {
+                    "leave_year": BALANCE_EXAMPLE["leave_year"],
+                    "remaining": 14.0,
+                    "remaining_without": 19.0,
+                }
+            ],
+        },
     ),
     Operation(
         id="listWhoIsOut",

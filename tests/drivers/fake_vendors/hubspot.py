@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from tests.drivers.fake_vendors.contract import JSON_TYPE, Breach, FakeVendor, Request, VendorReply
 
+OWNERS = "/crm/v3/owners"
 WHEN = "2027-01-31T12:00:00.000Z"
 # What a new record's association to another is called (HubSpot, Associations v4), by the types of
 # both.
@@ -37,6 +38,8 @@ class HubSpot(FakeVendor):
         self.contacts = {"101": "ada@example.com", "102": "grace@example.com", "103": "o'b+x@e.com"}
         self.deals = {"501": ["101"], "502": ["102"]}
         self.portal = 12345
+        # The scopes that the credential does not have.
+        self.lacking: set[str] = set()
         self.owners = {"owner@example.com": "77"}
         self.pipelines = [
             _pipeline("renewals", "Renewals", 1, ["Open", "Won"]),
@@ -70,6 +73,19 @@ class HubSpot(FakeVendor):
         return _error(401, "INVALID_AUTHENTICATION", "Authentication credentials not found.")
 
     def answer(self, request: Request) -> VendorReply:
+        scope = _scope(request)
+        if scope in self.lacking:
+            return _lacks(scope)
+        return self._read_for_check(request) or self._answer(request)
+
+    def _read_for_check(self, request: Request) -> VendorReply | None:
+        if request.path.startswith("/crm/v3/properties/"):
+            return _read_properties([one["name"] for one in request.json["inputs"]])
+        if request.line == "GET /crm/v3/objects/contacts":
+            return VendorReply(200, {"results": [_record(id_, {}) for id_ in self.contacts][:1]})
+        return None
+
+    def _answer(self, request: Request) -> VendorReply:
         if request.path.startswith("/crm/v3/pipelines/"):
             assert request.variables["objectType"] in {"deals", "0-3"}
             return VendorReply(200, {"results": self.pipelines})
@@ -131,6 +147,50 @@ class HubSpot(FakeVendor):
             return None
         words = f'Property values were not valid: [{{"name":"{unknown[0]}"}}]'
         return _error(400, "VALIDATION_ERROR", words)
+
+
+def _scope(request: Request) -> str:
+    """The scope that a request needs; notes and tasks are written with that for contacts."""
+    kinds = {"0-3": "deals", "notes": "contacts", "tasks": "contacts"}
+    kind = "owners" if request.path == OWNERS else "".join(request.path.split("/")[4:5])
+    name = kinds.get(kind, kind)
+    is_read = request.method == "GET" or request.path.endswith("/batch/read")
+    return f"crm.objects.{name}.{'read' if is_read else 'write'}"
+
+
+def _lacks(scope: str) -> VendorReply:
+    message = "This app hasn't been granted all required scopes to make this call."
+    needed = {"requiredGranularScopes": [scope]}
+    error = {"message": "One or more of the following scopes are required.", "context": needed}
+    reply = _error(403, "MISSING_SCOPES", message)
+    return VendorReply(403, {**reply.body, "errors": [error]})
+
+
+def _read_properties(names: list[str]) -> VendorReply:
+    facts = {
+        "description": "",
+        "fieldType": "text",
+        "groupName": "g",
+        "options": [],
+        "type": "string",
+    }
+    known = {*PROPERTIES["contacts"], "createdate"}
+    found = [
+        {
+            **facts,
+            "name": name,
+            "label": name,
+            "modificationMetadata": {
+                "archivable": True,
+                "readOnlyDefinition": True,
+                "readOnlyValue": name == "createdate",
+            },
+        }
+        for name in names
+        if name in known
+    ]
+    times = {"startedAt": WHEN, "completedAt": WHEN, "status": "COMPLETE"}
+    return VendorReply(200 if len(found) == len(names) else 207, {"results": found, **times})
 
 
 def _account(portal: int) -> dict[str, Any]:

@@ -19,12 +19,16 @@ class Slack(FakeVendor):
         self.channels = {"general": "C0GENERAL1", "support": "C0SUPPORT1", "board": "C0BOARD001"}
         self.joined = {"C0GENERAL1", "C0SUPPORT1"}
         self.is_bot = True
-        self.scopes = "chat:write"
+        self.scopes = "chat:write,channels:read,groups:read"
+        self.archived: set[str] = set()
+        # How many channels are on one page.
+        self.page = 2
 
     def judge(self, operation: Mapping[str, Any], request: Request) -> None:
         # The contract lists the token as a header; Slack takes it as a bearer token, and a query
         # would end up in logs.
-        if request.query:
+        query = {one["name"] for one in operation["parameters"] if one["in"] == "query"}
+        if not set(request.query) <= query - {"token"}:
             raise Breach("something stands in the query")
         fields = {one["name"]: one for one in operation["parameters"] if one["in"] == "formData"}
         if request.method == "GET":
@@ -48,6 +52,8 @@ class Slack(FakeVendor):
         return _refusal("invalid_auth")
 
     def answer(self, request: Request) -> VendorReply:
+        if request.path.endswith("/conversations.list"):
+            return self._list(request.query)
         if request.method == "GET":
             return VendorReply(
                 200,
@@ -63,6 +69,25 @@ class Slack(FakeVendor):
                 {"x-oauth-scopes": self.scopes},
             )
         return self._post(request.form)
+
+    def _list(self, query: Mapping[str, str]) -> VendorReply:
+        if "channels:read" not in self.scopes:
+            return _refusal("missing_scope")
+        start = int(query.get("cursor") or 0)
+        names = list(self.channels)[start : start + self.page]
+        end = start + self.page
+        cursor = str(end) if end < len(self.channels) else ""
+        channels = [
+            {
+                "id": self.channels[name],
+                "name": name,
+                "is_member": self.channels[name] in self.joined,
+                "is_archived": self.channels[name] in self.archived,
+            }
+            for name in names
+        ]
+        metadata = {"response_metadata": {"next_cursor": cursor}}
+        return VendorReply(200, {"ok": True, "channels": channels, **metadata})
 
     def _post(self, form: Mapping[str, str]) -> VendorReply:
         wanted = form["channel"]

@@ -20,6 +20,15 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "vendors" / "stripe"
 OPERATIONS = json.loads((FIXTURES / "contract.json").read_text())["operations"]
 SAMPLES = json.loads((FIXTURES / "samples.json").read_text())
 KEY = "sk_test_standin4242424242"
+# What a restricted key is given for each part of a path.
+PERMISSIONS = {
+    "account": "accounts_kyc_basic",
+    "charges": "charge",
+    "payment_intents": "payment_intent",
+    "customers": "customer",
+    "subscriptions": "subscription",
+    "refunds": "refund",
+}
 VERSION = re.compile(r"20\d\d-\d\d-\d\d\.[a-z]+")
 FORMS = {"integer": r"-?\d+", "boolean": "true|false", "text": r"[\s\S]{1,5000}"}
 
@@ -74,6 +83,8 @@ class Stripe:
         self.rows: dict[str, dict[str, Json]] = {}
         self.made: list[dict[str, Json]] = []
         self.remembered: dict[str, tuple[object, StripeReply]] = {}
+        # The permissions that the key does not have, such as charge_read.
+        self.lacking: set[str] = set()
         self._numbers = count(1)
         self._lock = threading.Lock()
 
@@ -113,10 +124,22 @@ class Stripe:
             raise Refusal(401, f"Invalid API Key provided: {KEY[:8]}****4242")
         operation, found = self._operation(sent)
         self._judge(operation, sent)
+        self._check_permission(sent)
         if sent.method != "GET":
             self.before_changing(sent)
         with self._lock:
             return self._once(sent, operation, found)
+
+    def _check_permission(self, sent: StripeRequest) -> None:
+        noun = PERMISSIONS.get(sent.path.split("/")[2], "")
+        permission = f"{noun}_{'read' if sent.method == 'GET' else 'write'}"
+        if permission in self.lacking:
+            raise Refusal(
+                403,
+                "The provided key 'rk_test_*********4242' does not have the required permissions "
+                f"for this endpoint on account '{SAMPLES['account']['id']}'. Having the "
+                f"'rak_{permission}' permission would allow this request to continue.",
+            )
 
     def _operation(self, sent: StripeRequest) -> tuple[Json, Mapping[str, str]]:
         for operation in OPERATIONS:
@@ -162,8 +185,10 @@ class Stripe:
         return reply
 
     def _perform(self, sent: StripeRequest, operation: Json, found: Mapping[str, str]) -> Json:
-        if operation["answers"] == "balance":
-            return SAMPLES["balance"]
+        if operation["answers"] in {"balance", "account"}:
+            return SAMPLES[operation["answers"]]
+        if operation["answers"] == "list":
+            return {"object": "list", "url": sent.path, "has_more": False, "data": []}
         if operation["answers"] == "refund" and sent.method == "POST":
             return self._refund(sent.form)
         row = self.rows.get(found["id"])

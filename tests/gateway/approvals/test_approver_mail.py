@@ -1,6 +1,7 @@
 """The mail to approvers: one that is refused, unreadable requests, and servers that are down."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import timedelta
 from smtplib import SMTPRecipientsRefused
 from typing import Any
@@ -16,9 +17,11 @@ from django.utils import timezone
 from approvals.models import ApprovalRequest
 from foundation import limits
 from gateway import tasks
-from gateway.models import ApproverGroup
+from gateway.models import ApproverGroup, Authentication, Project, ProjectTool
+from gateway.openapi.shapes import Scheme
 from gateway.requests import details
 from tests.drivers import grants
+from tests.drivers.billing import browser_of
 from tests.drivers.reviewed_project import REMOVE, WRITE, ReviewedProject
 from workspace.models import Membership, OutgoingMail, Role
 from workspace.tasks import send_mails
@@ -242,3 +245,57 @@ def test_arguments_are_written_as_they_are_sent(
     shown = {one.name: one.text for one in details.build(request).arguments}
     # A text that looks like a number does not look like one.
     assert (shown["name"], shown["amount"]) == ('"007"', "1999")
+
+
+def test_a_requester_whose_credential_is_missing_gets_one_mail_until_their_requests_have_ended(
+    project: ReviewedProject,
+    run_after_a_minute: Callable[[], int],
+) -> None:
+    require_credential()
+    Project.objects.update(authentication=Authentication.PERSON)
+    requester, owner = project.grant.user, project.row.owner
+    assert owner is not None
+    rows = [project.request(WRITE, name=name) for name in ("Ada", "Bob")]
+    assert run_after_a_minute() == 2
+    own = next(message for message in mail.outbox if message.to == [requester.email])
+    assert own.subject == "Your credential for Users is missing"
+    assert f"/projects/{project.row.pk}/credentials" in own.body
+    assert WRITE in own.body
+    pending = project.call(WRITE, name="Cy").facts
+    assert BEING_NOTIFIED in pending["message"]  # the approver of this one, not the requester
+    assert run_after_a_minute() == 1
+    assert addresses().count(requester.email) == 1
+    browser = browser_of(owner)
+    for row in (*rows, ApprovalRequest.objects.get(pk=pending["requestId"])):
+        browser.post(f"/requests/{row.pk}/reject")
+    project.request(WRITE, name="Dee")
+    assert run_after_a_minute() == 2
+    assert addresses().count(requester.email) == 2
+    stored = OutgoingMail.objects.filter(kind="credential")
+    assert {row.recipient for row in stored} == {requester.email}
+
+
+@pytest.mark.parametrize("authentication", ["none", "project", "person"])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_only_a_requester_who_can_add_the_missing_credential_gets_a_mail(
+    project: ReviewedProject,
+    run_after_a_minute: Callable[[], int],
+    authentication: str,
+    is_there: bool,  # noqa: FBT001  a parameter of the test
+) -> None:
+    require_credential()
+    Project.objects.update(authentication=authentication)
+    project.request(WRITE, name="Ada")
+    if not is_there:
+        Membership.objects.filter(user=project.grant.user).delete()
+    run_after_a_minute()
+    gets_mail = authentication == "person" and is_there
+    assert (project.grant.user.email in addresses()) == gets_mail
+
+
+def require_credential() -> None:
+    """Makes the API of the project one that needs a bearer token."""
+    scheme = asdict(Scheme(name="key", kind="bearer"))
+    for tool in ProjectTool.objects.all():
+        tool.operation["security"] = [[scheme]]
+        tool.save()

@@ -35,7 +35,6 @@ from tests.drivers.mcp import McpClient, Reply
 from tests.drivers.shared_connection import wait_for_jobs
 from tests.gateway.approvals.test_approval_races import run_at_once
 from tests.tools_registry.test_asgi_process import wait_until
-from tools_registry.endpoint.streams import listen_streams
 from workspace.models import Membership, Role, User
 
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -498,7 +497,8 @@ def waiting_for_result(mcp: McpClient, task_id: str) -> Iterator[Future[Reply]]:
     """A client that waits for the result of a task on an open stream."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ask, mcp.asking_for_events(), "result", task_id)
-        wait_until(lambda: not listen_streams.OPEN.is_idle)
+        # Later than it is counted: what ends the streams finds it then.
+        wait_until(lambda: in_process_server.get_server().has_open_stream)
         yield waiting
 
 

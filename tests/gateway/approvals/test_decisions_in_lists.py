@@ -1,14 +1,16 @@
 """The list of requests: what each line says, and decisions that are made from it."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
+import pytest
 from django.test import Client
 
 from approvals.models import ApprovalRequest
 from foundation.admin_urls import page_url, row_url
-from gateway.models import Project, ProjectTool
+from gateway.models import PolicyRule, Project, ProjectTool
 from tests.drivers.billing import browser_of
 from tests.drivers.grants import make_grant
 from tests.drivers.reviewed_project import REMOVE, WRITE, ReviewedProject
@@ -94,6 +96,7 @@ def test_only_a_call_that_the_line_shows_in_full_is_decided_from_it(
     assert "Approve </button>" in line_of(owner, whole)
     Project.objects.update(version=9)
     assert "Approve </button>" not in to_decide(owner)
+    assert "Read and decide" not in to_decide(owner)
     ProjectTool.objects.all().delete()
     assert "Approve </button>" not in to_decide(owner)
 
@@ -245,3 +248,57 @@ def test_requests_of_another_organization_are_neither_shown_nor_decided_together
         assert stranger.post("/requests/decide", given).status_code == 302
     row.refresh_from_db()
     assert (row.status, project.executed) == ("pending", [])
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda: Project.objects.update(version=9), "has to be requested again"),
+        (lambda: ProjectTool.objects.update(needs_review=True), "An admin has to review it"),
+        (lambda: ProjectTool.objects.update(is_enabled=False), "is switched off"),
+        (lambda: ProjectTool.objects.update(is_present=False), "no longer exists"),
+        (lambda: Project.objects.update(writes="deny"), "The policy of the project denies"),
+    ],
+    ids=["document", "review", "tool off", "tool gone", "policy"],
+)
+def test_a_request_that_cannot_be_approved_says_why_and_offers_no_approval(
+    project: ReviewedProject, change: Callable[[], object], why: str
+) -> None:
+    row, other = project.request(WRITE, name="Ada"), project.request(WRITE, name="Bob")
+    owner, requester = project.owner(), browser_of(project.grant.user)
+    page, reviewed = f"/requests/{row.pk}", {f"request-{row.pk}": "on"}
+    assert "Approve</button>" in owner.get(page).content.decode()
+    assert "Approve this request" in owner.get("/requests/review", reviewed).content.decode()
+    change()
+    shown = owner.get(page).content.decode()
+    assert why in shown
+    assert "Approve</button>" not in shown
+    assert "Reject</button>" in shown
+    together = owner.get("/requests/review", reviewed).content.decode()
+    assert why in together
+    assert "Approve this request" not in together
+    line = line_of(owner, row)
+    assert why in line
+    assert "Approve </button>" not in line
+    assert "Reject </button>" in line or "Read and reject" in line
+    assert why in requester.get(page).content.decode()
+    assert why in requester.get("/requests").content.decode()
+    owner.post(f"{page}/reject")
+    ended = owner.get(page).content.decode()
+    assert "Rejected" in ended
+    assert why not in ended
+    other.refresh_from_db()
+    assert (other.status, project.executed) == ("pending", [])
+
+
+def test_a_request_that_can_be_approved_again_is_offered_again(project: ReviewedProject) -> None:
+    row, owner = project.request(WRITE, name="Ada"), project.owner()
+    project.rule(WRITE, "deny", ("/name", "==", "Ada"))
+    assert "Approve </button>" not in line_of(owner, row)
+    another = project.request(WRITE, name="Bob")
+    assert "Approve </button>" in line_of(owner, another)
+    PolicyRule.objects.all().delete()
+    assert "Approve </button>" in line_of(owner, row)
+    owner.post(f"/requests/{row.pk}/approve")
+    wait_for_jobs()
+    assert project.executed == [{"name": "Ada"}]

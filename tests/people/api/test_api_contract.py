@@ -47,7 +47,7 @@ def test_every_operation_has_a_scope_an_example_and_its_headers() -> None:
         content = found["responses"][str(operation.status)]["content"]["application/json"]
         assert content["examples"]
         headers = {one["name"] for one in found.get("parameters", ()) if one["in"] == "header"}
-        assert ("Idempotency-Key" in headers) is not operation.is_read
+        assert ("Idempotency-Key" in headers) is operation.is_change
         assert ("If-Match" in headers) is operation.on_version
 
 

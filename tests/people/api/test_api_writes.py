@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
@@ -10,11 +11,12 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from people.models import AbsenceStatus, Person, TimeOff
+from people.models import AbsenceStatus, LeavePolicy, Person, TimeOff
 from rest import idempotency
 from rest.models import RepeatableRequest
 from tests.people.api.program import ApiReply, Program
 from tests.people.conftest import Office, create_office
+from workspace.models import OutgoingMail
 
 MONDAY, FRIDAY = "2026-06-01", "2026-06-05"
 ONE_KEY = {"Idempotency_Key": "the same key"}
@@ -57,6 +59,91 @@ def test_without_a_manager_a_request_is_approved(office: Office, program: Progra
     body = time_off_fields(office, office.person(), is_from_half_day=True)
     found = program.post("time-off", body).data
     assert (found["status_code"], found["length"]) == ("approved", 4.5)
+
+
+def book_later(office: Office, person: Person, **changes: Any) -> dict[str, Any]:
+    """A week of a leave year that has not begun, into which nothing is carried over."""
+    days = {"start_date": "2995-06-01", "end_date": "2995-06-05"}
+    return time_off_fields(office, person, **days | changes)
+
+
+def dry_run_both(program: Program, body: dict[str, Any]) -> tuple[ApiReply, ApiReply]:
+    """What the dry run of a request answers, and then the request."""
+    return program.post("time-off/dry-run", body), program.post("time-off", body)
+
+
+def count_stored() -> list[int]:
+    return [one.objects.count() for one in (TimeOff, RepeatableRequest, OutgoingMail)]
+
+
+def test_a_dry_run_answers_what_a_request_would_be_and_stores_nothing(
+    office: Office, person: Person, program: Program
+) -> None:
+    office.leave_of(person, date(2995, 3, 2), date(2995, 3, 3))
+    before, body = count_stored(), book_later(office, person)
+    # 28 days less Monday and Tuesday are 26; the week takes 5 and leaves 21.
+    reply = program.post("time-off/dry-run", body, Idempotency_Key="")
+    assert (reply.status, reply.body["warnings"]) == (200, [])
+    (left,) = reply.data.pop("left")
+    assert reply.data == {"length": 5.0, "duration_minutes": 2400, "status_code": "pending"}
+    assert left["leave_year"]["starts_on"] == "2995-01-01"
+    assert (left["remaining"], left["remaining_without"]) == (21.0, 26.0)
+    assert count_stored() == before
+    # The days are free, and the key that was sent with a dry run was not used.
+    program.post("time-off/dry-run", body, **ONE_KEY)
+    made = program.post("time-off", body, **ONE_KEY)
+    assert (made.data["length"], made.data["status_code"]) == (5.0, "pending")
+
+
+def test_a_dry_run_of_days_in_two_leave_years_has_what_is_left_of_both(
+    office: Office, person: Person, program: Program
+) -> None:
+    # Monday to Thursday are days of 2995, and Friday is one of 2996.
+    body = book_later(office, person, start_date="2995-12-28", end_date="2996-01-01")
+    found = program.post("time-off/dry-run", body).data
+    assert found["length"] == 5.0
+    figures = [(one["remaining_without"], one["remaining"]) for one in found["left"]]
+    assert figures == [(28.0, 24.0), (28.0, 27.0)]
+
+
+def test_a_dry_run_warns_of_and_refuses_what_the_request_would_be(
+    office: Office, person: Person, program: Program
+) -> None:
+    # Six weeks are 30 of 28 days.
+    wanted = book_later(office, person, end_date="2995-07-10")
+    tried, made = dry_run_both(program, wanted)
+    assert tried.body["warnings"] == made.body["warnings"] != []
+    assert tried.data["left"][0]["remaining"] == -2.0
+    other_days = {"start_date": "2995-08-03", "end_date": "2995-08-07"}
+    LeavePolicy.objects.create(
+        organization=office.organization,
+        category=office.leave,
+        name="Policy",
+        allowance_days=Decimal(28),
+        valid_from=date(2026, 1, 1),
+        overdraft="refused",
+    )
+    wrong = ({}, other_days, {"end_date": "2995-05-01"}, {"category_id": "toc_x"}, {"note": "x"})
+    codes = []
+    for changes in wrong:
+        tried, made = dry_run_both(program, book_later(office, person, **changes))
+        assert (tried.code, tried.error["details"]) == (made.code, made.error["details"])
+        codes.append(tried.code)
+    assert codes == ["409 conflict", *["400 invalid_request"] * 4]
+    assert TimeOff.objects.count() == 1
+
+
+def test_a_dry_run_needs_the_scope_of_changes_and_shows_balances_to_readers_alone(
+    office: Office, person: Person, program: Program
+) -> None:
+    body = book_later(office, person)
+    reader = Program(office.organization, "time_off:read")
+    assert reader.post("time-off/dry-run", body).code == "403 permission_denied"
+    writer = Program(office.organization, "time_off:write")
+    found = writer.post("time-off/dry-run", body).data
+    assert (found["length"], found["left"]) == (5.0, None)
+    moving = book_later(office, person, category_id=office.category("Moving").pk)
+    assert program.post("time-off/dry-run", moving).data["left"] == []
 
 
 def test_a_pending_request_is_changed_and_cancelled(

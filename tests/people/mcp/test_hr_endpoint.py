@@ -112,7 +112,11 @@ def test_whoami_is_the_key_and_the_version_of_the_catalogue(
     found = reply.result["structuredContent"]
     assert found == reply.facts
     assert found["organisation"] == {"id": str(office.organization.pk)}
-    assert found["api_key"] == {"key_id": str(program.row.pk), "scopes": program.row.scope.split()}
+    assert found["api_key"] == {
+        "key_id": str(program.row.pk),
+        "scopes": program.row.scope.split(),
+        "limited_to": None,
+    }
     assert found["catalogue_version"] == contract.fingerprint(tools.all_tools())
     row = ActionExecution.objects.get()
     assert (row.surface, row.tool, row.outcome) == ("people", "whoami", "success")
