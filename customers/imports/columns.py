@@ -1,9 +1,11 @@
 """What a file may contain: the columns of a kind of row, how a cell is read, and what is stored."""
 
-import unicodedata
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -22,7 +24,9 @@ CUSTOM: Final = "custom."
 MAX_CUSTOM_NAME: Final = 100
 MAX_CUSTOM_VALUE: Final = 10_000
 YES_AND_NO: Final = {"true": True, "yes": True, "false": False, "no": False}
-LINE_BREAKS: Final = "\n\r\t"
+# The characters of the category Cc, without line breaks and tabs in a column that may have them.
+CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+CONTROL_BUT_BREAKS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +125,18 @@ class Seen:
         return 0 if earlier == line else earlier
 
 
-def state(row: Model) -> dict[str, Any]:
+def state(row: Model) -> tuple[Any, ...]:
     """Returns the values of the columns, by which a change is noticed.
 
     When a trait was written is none: a file that says what is stored changes nothing.
     """
-    names = (field.attname for field in row._meta.fields if field.attname != "trait_times")
-    return {name: getattr(row, name) for name in names}
+    return _state_getter(type(row))(row)
+
+
+@cache
+def _state_getter(model: type[Model]) -> Callable[[Model], tuple[Any, ...]]:
+    names = [field.attname for field in model._meta.fields if field.attname != "trait_times"]
+    return attrgetter(*names)
 
 
 # Decides what some rows come to, with the existing rows locked if a transaction is open.
@@ -170,7 +179,7 @@ def column_for(kind: FileKind, name: str) -> ImportColumn | None:
     custom = name[len(CUSTOM) :].strip()
     if not custom or len(custom) > MAX_CUSTOM_NAME or custom.lower() in kind.columns_by_name:
         return None
-    if any(unicodedata.category(character) == "Cc" for character in custom):
+    if CONTROL.search(custom):
         return None
     return ImportColumn(CUSTOM + custom, text(MAX_CUSTOM_VALUE))
 
@@ -236,7 +245,7 @@ class RowReader:
         return words.get(cell.lower(), cell) if words else cell
 
     def _parse_cell(self, column: ImportColumn, cell: str) -> Any:
-        if any(_is_control(character, column) for character in cell):
+        if (CONTROL_BUT_BREAKS if column.may_have_line_breaks else CONTROL).search(cell):
             raise InvalidValue("Remove the line break or other control character.")
         normal = (
             self.formats.normalize(column.shape, cell) if column.shape != CellShape.TEXT else cell
@@ -287,11 +296,6 @@ def time(cell: str) -> Any:
 def sign_up_time(cell: str) -> Any:
     """Reads a time, as `time`, that is neither in the future nor absurdly early."""
     return field_values.check_happened(time(cell), field_values.FIRST_SIGN_UP)
-
-
-def _is_control(character: str, column: ImportColumn) -> bool:
-    is_allowed = column.may_have_line_breaks and character in LINE_BREAKS
-    return unicodedata.category(character) == "Cc" and not is_allowed
 
 
 def template_cells(kind: FileKind) -> Iterator[tuple[str, ...]]:

@@ -184,7 +184,8 @@ def _plan_row(place: _PlanContext, row: Row, planned: ImportPlan) -> Iterator[_P
         return
     customer = found or Customer(organization_id=place.organization_id, source=SOURCE)
     _remember(customer, place.seen, is_new=found is None)
-    before = columns.state(customer)
+    before = columns.state(customer) if found else ()
+    proven_address = "" if customer.email_claimed_at else customer.email
     try:
         _apply(customer, row, place)
     except InvalidField as invalid:
@@ -192,13 +193,12 @@ def _plan_row(place: _PlanContext, row: Row, planned: ImportPlan) -> Iterator[_P
         return
     previous_id = row.text("previous_id")
     is_merge = bool(previous_id) and place.known.merged.get(previous_id) != customer.pk
-    has_changed = is_merge or columns.state(customer) != before
+    has_changed = found is None or is_merge or columns.state(customer) != before
     planned.add(row.line, customer, is_new=found is None, has_changed=has_changed)
-    was_proven = before["email_claimed_at"] is None
     yield _ProvenRow(
         row.line,
         customer,
-        address=before["email"] if was_proven else "",
+        address=proven_address,
         has_email="email" in row.values,
         previous_id=previous_id if is_merge else "",
     )
@@ -206,6 +206,8 @@ def _plan_row(place: _PlanContext, row: Row, planned: ImportPlan) -> Iterator[_P
 
 def _is_erased(place: _PlanContext, row: Row, found: Customer | None, planned: ImportPlan) -> bool:
     """Refuses a row that would give a customer the name of an erased person."""
+    if not place.erased:
+        return False
     stored = {"external_id": found.external_id, "email": found.email_key} if found else {}
     ids = [(name, row.text(name)) for name in ("external_id", "previous_id")]
     named = [(column, suppression.make_names([value])) for column, value in ids]
