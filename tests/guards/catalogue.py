@@ -26,6 +26,9 @@ NARROWED_TWICE: Mapping[str, str] = {
         "The name of a call begins with the key of a message, which is in one session "
         "(`agents.sessions.named_calls`)."
     ),
+    "tenant: approvals/requests.py:list_waiting_calls.organization": (
+        "So does the name of each of these, and sessions of others are never compared with them."
+    ),
     "tenant: approvals/requests.py:_requester_rows.organization_id": (
         "An authorization is of one organization, and its rows are those of its id."
     ),
@@ -56,7 +59,9 @@ TESTS = {
     "console/": ("tests/console",),
     "people/": ("tests/people",),
     "agents/": ("tests/agents", "tests/workspace"),
-    "approvals/": ("tests/approvals", "tests/gateway/approvals", "tests/workspace"),
+    "approvals/": (
+        *("tests/approvals", "tests/gateway/approvals", "tests/console", "tests/workspace"),
+    ),
     "oauth/": ("tests/oauth", "tests/console"),
     "audit/": ("tests/audit", "tests/workspace"),
     "ingestion/": ("tests/ingestion",),
