@@ -309,10 +309,12 @@ class TurnRun:
 def partial_message(pieces: Sequence[DeltaEvent]) -> Message | None:
     """Returns the message of a response that was cut, marked as such; None without any text."""
     blocks = [
-        {"type": kind, kind: "".join(piece.text for piece in group)}
+        {"type": kind, kind: text}
         for kind, group in groupby(pieces, key=lambda piece: piece.kind)
+        # Providers refuse blocks that are blank.
+        if (text := "".join(piece.text for piece in group)).strip()
     ]
-    if not any(piece.text.strip() for piece in pieces):
+    if not blocks:
         return None
     content = blocks[0]["text"] if [block["type"] for block in blocks] == ["text"] else blocks
     return {"role": "assistant", "content": content, "_meta": {"partial": True}}

@@ -189,7 +189,7 @@ def _check_channels(vendor: Vendor, scopes: AbstractSet[str]) -> tuple[list[str]
     is_whole = READS_PRIVATE in scopes
     try:
         found = _list_channels(vendor, "public_channel,private_channel" if is_whole else PUBLIC)
-    except IntegrationFailure as failure:
+    except (IntegrationFailure, PermissionRefused) as failure:
         return [f"The channels of the settings were not checked. {failure.message}"], []
     if found is None:
         return ["The channels of the settings were not checked: there are too many."], []

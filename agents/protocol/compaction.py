@@ -13,6 +13,8 @@ from agents.protocol.requests import Message
 
 # About so many characters are a token of English text or of JSON.
 CHARACTERS_PER_TOKEN: Final = 4
+# Providers count an image by its size on their side, not by its bytes: at most about so many.
+IMAGE_TOKENS: Final = 1_600
 RESULT_LEFT_OUT: Final = "[This result was left out, because the session is long.]"
 TURNS_LEFT_OUT: Final = "[Earlier parts of this session were left out, because it is long.]"
 
@@ -43,8 +45,11 @@ def compacted_places(history: Sequence[Message], budget: int) -> list[tuple[Mess
 def tokens(message: Message) -> int:
     """Returns about how many tokens a message has."""
     content = message["content"]
-    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-    return count_tokens(text)
+    if isinstance(content, str):
+        return count_tokens(content)
+    blocks = [block for block in content if block["type"] != "image"]
+    images = len(content) - len(blocks)
+    return count_tokens(json.dumps(blocks, ensure_ascii=False)) + images * IMAGE_TOKENS
 
 
 def count_tokens(text: str) -> int:

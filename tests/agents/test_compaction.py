@@ -61,6 +61,13 @@ def test_the_last_turn_is_whole_whatever_it_takes() -> None:
     assert compact_history([says(LONG)], 1) == [says(LONG)]
 
 
+def test_a_photo_leaves_room_for_the_question_after_it() -> None:
+    photo = {"type": "image", "url": "data:image/jpeg;base64," + "A" * 400_000}
+    asked = {"role": "user", "content": [{"type": "text", "text": "What is this?"}, photo]}
+    history = [asked, {"role": "assistant", "content": "A cat."}, says("Of which colour?")]
+    assert compact_history(history, 10_000) == history
+
+
 @given(st.lists(st.integers(min_value=0, max_value=3), max_size=20), st.integers(1, 3_000))
 def test_no_result_is_without_its_call_and_no_call_without_its_result(
     sizes: list[int], budget: int

@@ -23,14 +23,17 @@ from tests.drivers.fake_vendors.connected import connect, connect_toolset
 from tests.drivers.fake_vendors.contract import VendorReply
 from tests.drivers.fake_vendors.hubspot import HubSpot
 from tests.drivers.fake_vendors.linear import Linear
+from tests.drivers.fake_vendors.site import saying
 from tests.drivers.fake_vendors.slack import Slack
 from tests.drivers.fake_vendors.stripe import Stripe
 from tests.drivers.grants import Grant
 from tests.drivers.mcp import McpClient
 from tests.drivers.shown_forms import forms_of
 from tools_registry import registry
+from tools_registry.api import ToolFailure, VendorAccount
 from tools_registry.models import ConnectionState, IntegrationMode
 from tools_registry.tasks import check_connections
+from tools_registry.vendors import connecting
 from workspace.models import User
 
 ACCOUNT = stripe_site.SAMPLES["account"]["id"]
@@ -184,6 +187,47 @@ def test_channels_that_could_not_be_read_keep_no_credential_from_being_saved(
     monkeypatch.setattr(vendors.slack, "_list", lambda _query: failure)
     assert "Slack is connected" in vendors.act("slack", "connect", setting_default_channel="board")
     assert "were not checked" in vendors.mode("slack").missing
+
+
+def test_channels_that_slack_refuses_to_list_keep_no_credential_from_being_saved(
+    vendors: ConnectedVendors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = VendorReply(200, {"ok": False, "error": "missing_scope", "needed": "groups:read"})
+    monkeypatch.setattr(vendors.slack, "_list", lambda _query: refusal)
+    assert "Slack is connected" in vendors.act("slack", "connect", setting_default_channel="board")
+    assert "were not checked" in vendors.mode("slack").missing
+
+
+def test_a_permission_that_a_check_lacks_breaks_no_connection(
+    vendors: ConnectedVendors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = saying(linear_site.refusal("no", "FORBIDDEN"), 403)
+    monkeypatch.setattr(vendors.linear, "_execute", lambda _body: refusal)
+    said = vendors.act("linear", "check")
+    assert "the key may not do this" in said
+    assert vendors.mode("linear").connection == ConnectionState.CONNECTED
+
+
+@pytest.mark.parametrize("check", ["daily", "of a person"])
+def test_a_check_of_a_credential_says_nothing_about_the_one_that_replaced_it(
+    vendors: ConnectedVendors, monkeypatch: pytest.MonkeyPatch, check: str
+) -> None:
+    run = connecting._run_check
+
+    def replace_meanwhile(mode: IntegrationMode, *more: Any) -> VendorAccount:
+        said = run(mode, *more)
+        if mode.integration != "slack":
+            return said
+        connecting.keep(mode, "xoxb-new", mode.settings)
+        raise ToolFailure("This credential is of another account.")
+
+    monkeypatch.setattr(connecting, "_run_check", replace_meanwhile)
+    if check == "daily":
+        check_connections()
+    else:
+        vendors.act("slack", "check")
+    mode = vendors.mode("slack")
+    assert (mode.connection, mode.last_error) == (ConnectionState.CONNECTED, "")
 
 
 SETTINGS = {

@@ -136,13 +136,17 @@ def replace_connection(
 def check(mode: IntegrationMode, *, allows_other_account: bool = False) -> str:
     """Ask the vendor who it is talking to; returns what it says.
 
-    The row says afterwards how it went. Raises ToolFailure when it went wrong, also for another
-    account than the connection was of before.
+    The row says afterwards how it went, unless it was changed meanwhile. Raises ToolFailure when it
+    went wrong, also for another account than the connection was of before.
     """
+    asked = _find_credential(mode)
     try:
-        return _describe(_check_and_keep(mode, allows_other_account=allows_other_account))
+        return _describe(_check_and_keep(mode, asked, allows_other_account=allows_other_account))
+    except PermissionRefused as failure:
+        _list_missing(mode, asked, failure.message)
+        raise
     except ToolFailure as failure:
-        _went_wrong(mode, failure.message)
+        _went_wrong(mode, asked, failure.message)
         raise
 
 
@@ -161,17 +165,28 @@ def check_all() -> int:
         if mode is None or registry.connection(mode.integration) is None:
             continue
         try:
-            _check_and_keep(mode)
-        except PermissionRefused as failure:
-            _list_missing(mode, failure.message)
-        except ToolFailure as failure:
-            if failure.kind == ToolFailure.kind:  # of the check itself
-                _went_wrong(mode, failure.message)
-            else:
-                log.info("connection_not_checked", integration=mode.integration, kind=failure.kind)
-        else:
-            answered += 1
+            answered += _check_again(mode)
+        except Exception:
+            # The other connections are checked all the same.
+            log.exception("connection_check_failed", integration=mode.integration)
     return answered
+
+
+def _check_again(mode: IntegrationMode) -> bool:
+    """Returns whether the vendor has answered as it should."""
+    asked = _find_credential(mode)
+    try:
+        _check_and_keep(mode, asked)
+    except PermissionRefused as failure:
+        _list_missing(mode, asked, failure.message)
+    except ToolFailure as failure:
+        if failure.kind == ToolFailure.kind:  # of the check itself
+            _went_wrong(mode, asked, failure.message)
+        else:
+            log.info("connection_not_checked", integration=mode.integration, kind=failure.kind)
+    else:
+        return True
+    return False
 
 
 def disconnect(mode: IntegrationMode) -> None:
@@ -189,14 +204,20 @@ def disconnect(mode: IntegrationMode) -> None:
     changes.publish([mode.organization_id])
 
 
-def _check_and_keep(mode: IntegrationMode, *, allows_other_account: bool = False) -> VendorAccount:
-    """Ask the vendor, and keep what it says, unless the connection was ended meanwhile.
+def _find_credential(mode: IntegrationMode) -> UUID | None:
+    return Credential.objects.filter(mode=mode.pk).values_list("pk", flat=True).first()
+
+
+def _check_and_keep(
+    mode: IntegrationMode, asked: UUID | None, *, allows_other_account: bool = False
+) -> VendorAccount:
+    """Ask the vendor, and keep what it says, unless the connection was changed meanwhile.
 
     Raises ToolFailure.
     """
     said = _run_check(mode, _connection(mode))
     with transaction.atomic():
-        if _is_still_there(mode):
+        if _lock_unchanged(mode, asked):
             _take_account(mode, said, None, allows_other=allows_other_account)
             _went_well(mode, said)
     return said
@@ -272,11 +293,9 @@ def _describe_other_account(said: VendorAccount, before: VendorAccount | None, k
     )
 
 
-@transaction.atomic
 def _went_well(mode: IntegrationMode, said: VendorAccount) -> None:
+    """Notes that a check has passed; the caller has locked the row."""
     now, rows = timezone.now(), IntegrationMode.objects.filter(pk=mode.pk)
-    if not _is_still_there(mode):
-        return
     rows.filter(connection=ConnectionState.NOT_CONNECTED).update(connected_at=now)
     rows.update(
         connection=ConnectionState.CONNECTED,
@@ -289,23 +308,27 @@ def _went_well(mode: IntegrationMode, said: VendorAccount) -> None:
 
 
 @transaction.atomic
-def _list_missing(mode: IntegrationMode, message: str) -> None:
-    with transaction.atomic():
-        if _is_still_there(mode):
-            IntegrationMode.objects.filter(pk=mode.pk).update(missing=message)
-    changes.publish([mode.organization_id])
+def _list_missing(mode: IntegrationMode, asked: UUID | None, message: str) -> None:
+    if _lock_unchanged(mode, asked):
+        IntegrationMode.objects.filter(pk=mode.pk).update(missing=message)
+        changes.publish([mode.organization_id])
 
 
-def _went_wrong(mode: IntegrationMode, message: str) -> None:
+@transaction.atomic
+def _went_wrong(mode: IntegrationMode, asked: UUID | None, message: str) -> None:
     now, rows = timezone.now(), IntegrationMode.objects.filter(pk=mode.pk)
-    if not _is_still_there(mode):
+    if not _lock_unchanged(mode, asked):
         return
     rows.update(last_error=connection_status.short(message), last_error_at=now, updated_at=now)
     rows.filter(connection=ConnectionState.CONNECTED).update(connection=ConnectionState.FAILING)
 
 
-def _is_still_there(mode: IntegrationMode) -> bool:
-    """Whether the connection still exists after the request to the vendor; locks the row."""
+def _lock_unchanged(mode: IntegrationMode, asked: UUID | None) -> bool:
+    """Locks the row of a connection; returns whether it is as it was when the vendor was asked.
+
+    `asked` is the id of the credential of that time.
+    """
     # The lock first: disconnecting deletes the credential and writes the row in one transaction.
-    IntegrationMode.objects.select_for_update().filter(pk=mode.pk).first()
-    return has_credential(mode)
+    row = IntegrationMode.objects.select_for_update().filter(pk=mode.pk).first()
+    is_same = row is not None and row.settings == mode.settings
+    return is_same and asked is not None and asked == _find_credential(mode)
