@@ -50,10 +50,6 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "halo_mcp.settings"
 django.setup()
 del os.environ["DJANGO_SETTINGS_MODULE"]
 
-from tests.drivers import row_locks  # noqa: E402  settings first
-
-row_locks.require_transactions()
-
 # The quick tests pass on any day: `./run verify` runs them on later ones.
 if days_ahead := int(os.environ.get("HALO_TEST_DAYS_AHEAD", "0")):
     time_machine.travel(dt.timedelta(days=days_ahead), tick=True).start()
