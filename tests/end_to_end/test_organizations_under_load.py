@@ -1,7 +1,8 @@
 """Six organizations at once: each answer and each row is of the organization that called.
 
 Clients list and call while an admin turns switches and connections are revoked: by default for a
-third of a minute, and for a whole one with HALO_TEST_LOAD_SECONDS=60.
+third of a minute, and for a whole one with HALO_TEST_LOAD_SECONDS=60. On a busy machine it takes
+longer, until each organization has lists, and calls that its switch has refused and permitted.
 """
 
 import os
@@ -24,6 +25,7 @@ from tests.tools_registry.test_subscriptions_process import SwitchAdmin
 pytestmark = pytest.mark.process
 
 SECONDS = float(os.environ.get("HALO_TEST_LOAD_SECONDS") or 20)
+MOST_SECONDS = 6 * SECONDS
 ORGANIZATIONS = 6
 # More often would revoke every connection before the end.
 TURNS_EVERY = max(0.1, SECONDS / 200)
@@ -48,9 +50,13 @@ class Load:
         with ThreadPoolExecutor(len(works) + len(steady) + len(revoked)) as pool:
             begun = [pool.submit(work) for work in works]
             begun += [pool.submit(*each) for each in (*steady, *revoked)]
-            deadline = time.monotonic() + SECONDS
-            while time.monotonic() < deadline and not any(each.done() for each in begun):
+            start = time.monotonic()
+            while not any(each.done() for each in begun):
                 self._is_over.wait(0.1)
+                passed = time.monotonic() - start
+                is_enough = passed > SECONDS and all(map(has_seen_enough, self._tenants))
+                if is_enough or passed > MOST_SECONDS:
+                    break
             self._is_over.set()
             for each in begun:
                 each.result()
@@ -99,14 +105,18 @@ def test_no_organization_sees_or_records_anything_of_another(
     Load(laboratory, tenants, super_admin, existing).run()
 
     for tenant in tenants:
-        assert tenant.lists > 3, "too few to mean anything"
+        assert has_seen_enough(tenant), "too little to mean anything"
         assert tenant.turned_away
-        outcomes = {(tool, outcome) for _, _, _, tool, outcome, _ in tenant.answered}
-        assert {("crm.find_contact", end) for end in ("success", "refused")} <= outcomes
     answered = [row for tenant in tenants for row in tenant.answered]
     recorded, ended = partition(rows(laboratory, tenants))
     assert sorted(recorded) == sorted(answered)
     assert ended <= {request for tenant in tenants for request in tenant.turned_away}
+
+
+def has_seen_enough(tenant: Tenant) -> bool:
+    outcomes = {(tool, outcome) for _, _, _, tool, outcome, _ in tenant.answered}
+    both = {("crm.find_contact", end) for end in ("success", "refused")}
+    return tenant.lists > 3 and both <= outcomes
 
 
 def partition(recorded: list[Row]) -> tuple[list[Row], set[str]]:
