@@ -25,7 +25,7 @@ from tests.tools_registry.test_subscriptions_process import SwitchAdmin
 pytestmark = pytest.mark.process
 
 SECONDS = float(os.environ.get("HALO_TEST_LOAD_SECONDS") or 20)
-MOST_SECONDS = 6 * SECONDS
+MAX_SECONDS = 6 * SECONDS
 ORGANIZATIONS = 6
 # More often would revoke every connection before the end.
 TURNS_EVERY = max(0.1, SECONDS / 200)
@@ -55,7 +55,7 @@ class Load:
                 self._is_over.wait(0.1)
                 passed = time.monotonic() - start
                 is_enough = passed > SECONDS and all(map(has_seen_enough, self._tenants))
-                if is_enough or passed > MOST_SECONDS:
+                if is_enough or passed > MAX_SECONDS:
                     break
             self._is_over.set()
             for each in begun:

@@ -5,7 +5,7 @@
 Each test of the share is run once, to learn which of the functions that have a guard it reaches.
 Then the code of one such function after the other is replaced by its code without the guard, and
 the tests that reach it are run again until one fails. FILE names the guards, one a line. What is
-found is in files beside it, which all shares read and write (`read`).
+found is in files next to it, which all shares read and write (`read`).
 
 A server that a test starts is another process, and keeps the guard.
 """
@@ -41,7 +41,7 @@ TELLING = re.compile(r"other|tenant|foreign|stranger|organization|refuse|only|no
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GuardedPlace:
     """The function that has a guard: outside of others, by its file and qualified name."""
 
     path: str
@@ -57,12 +57,12 @@ class GuardedFunction:
     reached_by: list[tuple[float, pytest.Item]] = field(default_factory=list)
 
 
-def find_place(guard: Guard) -> Place | None:
+def find_place(guard: Guard) -> GuardedPlace | None:
     """Returns the function that differs without the guard; None if it is no single function."""
     text = (sources.ROOT / guard.path).read_text(encoding="utf-8")
     now, without = _functions(_compile(text, guard)), _functions(_compile(guard.without, guard))
     changed = [name for name in now if name in without and _differ(now[name], without[name])]
-    return Place(guard.path, changed[0]) if len(changed) == 1 else None
+    return GuardedPlace(guard.path, changed[0]) if len(changed) == 1 else None
 
 
 def _compile(text: str | ast.Module, guard: Guard) -> CodeType:
@@ -94,7 +94,7 @@ def _shape(code: CodeType) -> tuple[object, ...]:
     return (code.co_code, code.co_names, code.co_varnames, tuple(consts))
 
 
-def _note_when_reached(guard: Guard, place: Place) -> CodeType:
+def _note_when_reached(guard: Guard, place: GuardedPlace) -> CodeType:
     """Returns the code of a function that notes each time that it is called."""
     tree = ast.parse((sources.ROOT / guard.path).read_text(encoding="utf-8"))
     for name, function in _definitions(tree, ""):
@@ -127,11 +127,11 @@ class GuardsInTurn:
         self._file = file
         number, _, of = share.partition("/")
         self._number, self._of = int(number), int(of)
-        self._reached: set[Place] = set()
+        self._reached: set[GuardedPlace] = set()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         functions = self._load()
-        setattr(builtins, REACHED, lambda *place: self._reached.add(Place(*place)))
+        setattr(builtins, REACHED, lambda *place: self._reached.add(GuardedPlace(*place)))
         items = session.items[self._number :: self._of]
         for item in self._learn(items, functions):
             note(self._file, FAILING, item.nodeid, "")
@@ -144,23 +144,23 @@ class GuardsInTurn:
         session._setupstate.teardown_exact(None)
         return True
 
-    def _place(self, name: str) -> Place:
+    def _place(self, name: str) -> GuardedPlace:
         place = self._places[name]
         assert place is not None, name
         return place
 
-    def _load(self) -> Mapping[Place, GuardedFunction]:
+    def _load(self) -> Mapping[GuardedPlace, GuardedFunction]:
         """Imports the modules, and returns their functions, which note from now on."""
         wanted = {self._place(name): guard for name, guard in self._guards.items()}
         for place in wanted:
             dotted = place.path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
             importlib.import_module(dotted)
-        loaded: dict[Place, list[FunctionType]] = defaultdict(list)
+        loaded: dict[GuardedPlace, list[FunctionType]] = defaultdict(list)
         gc.unfreeze()  # what is frozen is not listed
         for each in gc.get_objects():
             if isinstance(each, FunctionType):
                 path = each.__code__.co_filename.removeprefix(f"{sources.ROOT}/")
-                place = Place(path, each.__code__.co_qualname)
+                place = GuardedPlace(path, each.__code__.co_qualname)
                 if place in wanted:
                     loaded[place].append(each)
         self._original = {place: loaded[place][0].__code__ for place in wanted}
@@ -173,7 +173,7 @@ class GuardsInTurn:
         return functions
 
     def _learn(
-        self, items: Sequence[pytest.Item], functions: Mapping[Place, GuardedFunction]
+        self, items: Sequence[pytest.Item], functions: Mapping[GuardedPlace, GuardedFunction]
     ) -> Iterator[pytest.Item]:
         """Runs each test, and yields those that fail as it is."""
         for item, following in zip(items, [*items[1:], items[0]], strict=True):
@@ -203,7 +203,7 @@ class GuardsInTurn:
         chosen = sorted(function.reached_by, key=order)[:limit]
         done = ROUNDS[ROUNDS.index(limit) - 1] if ROUNDS.index(limit) else 0
         for _, item in chosen[done:]:
-            # The fixtures of a file are made anew for each test.
+            # The fixtures of a file are made again for each test.
             elsewhere = next((one for one in items if one.path != item.path), None)
             _put(function, without)
             has_failed = _fails(item, elsewhere)
